@@ -1,0 +1,1 @@
+"""LeRobot datasets: reader and writer, statistics, quality report, bag conversion."""

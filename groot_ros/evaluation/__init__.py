@@ -1,0 +1,1 @@
+"""Replay of bags and datasets through the policy, metrics and report."""

@@ -1,0 +1,1 @@
+"""Torch-free numbers that data and policy share: normalisation, relative and rotation conversions, statistics."""

@@ -1,0 +1,1 @@
+"""Artifacts of the original implementation, and the comparison with ours."""
