@@ -1,0 +1,355 @@
+"""GrootPolicy: a checkpoint, its processing and its network behind one call, observation in, action chunk out."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from groot_ros.checkpoint import Checkpoint, Embodiment, open_checkpoint
+from groot_ros.errors import CheckpointError, DeviceError, ObservationError
+from groot_ros.model.loading import load_model
+from groot_ros.model.model import GrootN17
+from groot_ros.model.sampler import RealTimeChunking
+from groot_ros.observation import NANOSECONDS_PER_SECOND, ActionChunk, ImageInputFormat, Observation
+from groot_ros.processing.processor import Processor
+from groot_ros.processing.rollout import RolloutTransform, rollout_transform
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+
+
+@dataclass(frozen=True)
+class StageTimings:
+    """Where the time of one prediction went, seconds; the columns of NVIDIA's own benchmark."""
+
+    data_processing_s: float
+    backbone_s: float
+    action_head_s: float
+    decode_s: float
+
+    @property
+    def total_s(self) -> float:
+        """End to end, from the observation to physical actions."""
+        return self.data_processing_s + self.backbone_s + self.action_head_s + self.decode_s
+
+
+@dataclass(frozen=True)
+class PrefixReport:
+    """What became of the previous chunk in the last prediction (real-time chunking).
+
+    Attributes:
+        rows: Rows of the previous chunk that were handed to the network; 0 when there was no prefix.
+        clipped_entries: Entries of the prefix beyond the range that the checkpoint can express.
+        dropped: True when a frozen row was among them, so that the prefix could not be kept and was left out.
+
+    """
+
+    rows: int = 0
+    clipped_entries: int = 0
+    dropped: bool = False
+
+
+class GrootPolicy:
+    """A GR00T N1.7 policy for one embodiment.
+
+    One instance serves one thread at a time. It holds no state of the robot: what is relative is decoded against the
+    observation that produced it.
+    """
+
+    image_input_format: ClassVar[ImageInputFormat] = ImageInputFormat.UINT8_0_255
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        processor: Processor,
+        network: GrootN17,
+        *,
+        rate_hz: float,
+        rollout: RolloutTransform,
+        action_names: dict[str, list[str]] | None = None,
+    ) -> None:
+        self.checkpoint = checkpoint
+        self.processor = processor
+        self.network = network
+        self.rate_hz = rate_hz
+        self._rollout = rollout
+        self._action_names = action_names or self._numbered_names()
+        self._generator = torch.Generator(device=self.device)
+        self._generator.seed()
+        self.last_timings: StageTimings | None = None
+        self.last_prefix = PrefixReport()
+
+    @classmethod
+    def from_checkpoint(
+        cls,
+        path: str | Path,
+        embodiment_tag: str,
+        *,
+        device: str = "auto",
+        dtype: str | None = None,
+        rate_hz: float | None = None,
+        backbone: Path | None = None,
+        allow_download: bool = False,
+        action_decode_transform: str = "auto",
+        action_names: dict[str, list[str]] | None = None,
+    ) -> GrootPolicy:
+        """Load a policy.
+
+        Args:
+            path: A checkpoint directory, or a hub id (then ``allow_download`` must be True).
+            embodiment_tag: Which of the checkpoint's embodiments to be.
+            device: ``auto`` (CUDA where there is one, else CPU), ``cuda``, ``cuda:N`` or ``cpu``.
+            dtype: ``float32`` or ``bfloat16``; by default bfloat16 on CUDA, as the original, and float32 on the CPU.
+            rate_hz: Rows a second. Needed where the checkpoint does not record the rate that it was trained at.
+            backbone: Directory with the backbone's config, tokenizer and preprocessor, where the checkpoint has none.
+            allow_download: Whether files may be fetched from the hub.
+            action_decode_transform: Rollout transform of the tag: ``auto``, ``none`` or ``libero``.
+            action_names: Dimension names by action group; numbered by default.
+
+        Raises:
+            CheckpointError: The checkpoint is not what it should be, or does not know the tag or its rate.
+            DeviceError: The device is not there.
+
+        """
+        checkpoint = open_checkpoint(path, backbone=backbone, allow_download=allow_download)
+        target = select_device(device)
+        number_type = select_dtype(dtype, target)
+        network = load_model(
+            checkpoint.config,
+            checkpoint.backbone.config,
+            checkpoint.weights().tensors(),
+            device=target,
+            dtype=number_type,
+        )
+        return cls(
+            checkpoint,
+            Processor(checkpoint, embodiment_tag),
+            network,
+            rate_hz=agreed_rate(checkpoint, rate_hz),
+            rollout=rollout_transform(action_decode_transform, embodiment_tag),
+            action_names=action_names,
+        )
+
+    @property
+    def embodiment(self) -> Embodiment:
+        """The embodiment that this policy is."""
+        return self.processor.embodiment
+
+    @property
+    def device(self) -> torch.device:
+        """Where the network lives."""
+        return next(self.network.parameters()).device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The number type of the network's weights."""
+        return next(self.network.parameters()).dtype
+
+    @property
+    def horizon(self) -> int:
+        """Rows of a chunk."""
+        return len(self.embodiment.modalities.action.delta_indices)
+
+    @torch.inference_mode()
+    def predict(
+        self,
+        observation: Observation,
+        previous_chunk: ActionChunk | None = None,
+        seed: int | None = None,
+        *,
+        frozen_rows: int = 0,
+        ramp_rate: float = 6.0,
+    ) -> ActionChunk:
+        """Predict the actions that follow an observation.
+
+        Args:
+            observation: What the robot sees and is told.
+            previous_chunk: The untransformed chunk that is being executed. Its rows from the observation's stamp on
+                become the prefix of real-time chunking, expressed anew against this observation.
+            seed: Seed of the noise that denoising starts from; None draws it from the policy's own generator.
+            frozen_rows: Rows of the prefix that will have been executed before the new chunk can take over.
+            ramp_rate: How fast the rows after the frozen ones become free.
+
+        Returns:
+            The decoded chunk in the policy's physical units, before the rollout transform.
+
+        Raises:
+            ObservationError: The observation does not fit the embodiment.
+            ProcessingError: The actions cannot be decoded.
+
+        """
+        clock = StageClock(self.device)
+        inputs = self.processor.prepare([observation]).to(self.device, self.dtype)
+        prefix, self.last_prefix = self._prefix(observation, previous_chunk, frozen_rows, ramp_rate)
+        data_processing_s = clock.lap()
+        features = self.network.encode(
+            input_ids=inputs.input_ids,
+            attention_mask=inputs.attention_mask,
+            pixel_values=inputs.pixel_values,
+            image_grid_thw=inputs.image_grid_thw,
+        )
+        backbone_s = clock.lap()
+        action_pred = self.network.sample(
+            features,
+            state=inputs.state,
+            embodiment_id=inputs.embodiment_id,
+            noise=self.noise(1, seed),
+            rtc=prefix,
+        )
+        action_head_s = clock.lap()
+        groups = self.processor.decode(action_pred.float().cpu().numpy(), [observation])[0]
+        chunk = ActionChunk(
+            stamp_ns=observation.stamp_ns, period_s=1.0 / self.rate_hz, groups=groups, names=self._action_names
+        )
+        self.last_timings = StageTimings(data_processing_s, backbone_s, action_head_s, clock.lap())
+        return chunk
+
+    def rollout(self, chunk: ActionChunk) -> ActionChunk:
+        """The chunk as the robot takes it: with the rollout transform of the tag (LIBERO's gripper), rows as before."""
+        return replace(chunk, groups=self._rollout(chunk.groups))
+
+    def noise(self, batch: int, seed: int | None = None) -> Tensor:
+        """The noise that denoising starts from, ``(batch, horizon, action dimension)``.
+
+        A seed gives what the original gives after ``torch.manual_seed(seed)`` on the same device and number type.
+        """
+        config = self.checkpoint.config
+        generator = self._generator
+        if seed is not None:
+            generator = torch.Generator(device=self.device)
+            generator.manual_seed(seed)
+        return torch.randn(
+            (batch, config.action_horizon, config.max_action_dim),
+            generator=generator,
+            device=self.device,
+            dtype=self.dtype,
+        )
+
+    def _prefix(
+        self, observation: Observation, previous: ActionChunk | None, frozen_rows: int, ramp_rate: float
+    ) -> tuple[RealTimeChunking | None, PrefixReport]:
+        if previous is None:
+            return None, PrefixReport()
+        elapsed_s = (observation.stamp_ns - previous.stamp_ns) / NANOSECONDS_PER_SECOND
+        first = round(elapsed_s / previous.period_s)
+        if first < 0:
+            msg = (
+                f"previous chunk: its stamp is {-elapsed_s:.3f} s after the observation's; a prefix must come from an "
+                "earlier observation, so reset the plan when the clock jumps back"
+            )
+            raise ObservationError(msg)
+        rows = min(previous.horizon - first, self.horizon)
+        if rows <= 0:
+            return None, PrefixReport()
+        remaining = {key: values[first : first + rows] for key, values in previous.groups.items()}
+        encoded = self.processor.encode_actions(remaining, observation)
+        frozen = min(frozen_rows, rows)
+        clipped = encoded.clipped[:rows]
+        if clipped[:frozen].any():
+            return None, PrefixReport(clipped_entries=int(clipped.sum()), dropped=True)
+        values = torch.from_numpy(np.ascontiguousarray(encoded.values[:rows])).to(self.device, self.dtype)
+        chunking = RealTimeChunking(
+            previous=values[None],
+            action_horizon=rows,
+            overlap_steps=rows,
+            frozen_steps=frozen,
+            ramp_rate=ramp_rate,
+        )
+        return chunking, PrefixReport(rows=rows, clipped_entries=int(clipped.sum()))
+
+    def _numbered_names(self) -> dict[str, list[str]]:
+        widths = self.processor.action_dimensions
+        return {key: [str(index) for index in range(width)] for key, width in widths.items()}
+
+
+class StageClock:
+    """Wall time between laps; on CUDA a lap ends when the device has finished its work."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._last = time.perf_counter()
+
+    def lap(self) -> float:
+        """Seconds since the last lap."""
+        if self._device.type == "cuda":
+            torch.cuda.synchronize(self._device)
+        now = time.perf_counter()
+        elapsed, self._last = now - self._last, now
+        return elapsed
+
+
+def select_device(name: str) -> torch.device:
+    """The device that a user named; an absent one is an error, never a quiet CPU.
+
+    Raises:
+        DeviceError: The device is not there or its name is unknown.
+
+    """
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    kind = name.split(":", maxsplit=1)[0]
+    if kind not in {"cpu", "cuda"}:
+        msg = f"device: found {name!r}; allowed are auto, cpu, cuda and cuda:N"
+        raise DeviceError(msg)
+    if kind == "cuda" and not torch.cuda.is_available():
+        built = torch.version.cuda
+        cause = f"torch was built for CUDA {built} but finds no GPU; check `nvidia-smi`" if built else (
+            "this torch is a CPU build; install a CUDA build of torch"
+        )
+        msg = f"device: {name!r} was asked for, but {cause}, or choose device:=cpu"
+        raise DeviceError(msg)
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        msg = f"device: found {name!r}; allowed are auto, cpu, cuda and cuda:N"
+        raise DeviceError(msg) from error
+    if device.type == "cuda" and device.index is not None and device.index >= torch.cuda.device_count():
+        msg = f"device: {name!r} was asked for, but this machine has {torch.cuda.device_count()} CUDA device(s)"
+        raise DeviceError(msg)
+    return device
+
+
+def select_dtype(name: str | None, device: torch.device) -> torch.dtype:
+    """The number type of the weights: as named, else bfloat16 on CUDA and float32 on the CPU.
+
+    Raises:
+        DeviceError: The name is unknown.
+
+    """
+    if name is None:
+        return torch.bfloat16 if device.type == "cuda" else torch.float32
+    if name not in DTYPES:
+        msg = f"dtype: found {name!r}; allowed are {', '.join(DTYPES)}"
+        raise DeviceError(msg)
+    return DTYPES[name]
+
+
+def agreed_rate(checkpoint: Checkpoint, rate_hz: float | None) -> float:
+    """The rate of the rows, on which the checkpoint and the caller must agree.
+
+    Raises:
+        CheckpointError: They name different rates, or neither names one.
+
+    """
+    recorded = checkpoint.fps
+    if rate_hz is None and recorded is None:
+        msg = (
+            f"{checkpoint.path}: it does not record the rate that it was trained at, so rate_hz must be given: "
+            "the frames a second of the training data"
+        )
+        raise CheckpointError(msg)
+    if rate_hz is not None and recorded is not None and not math.isclose(rate_hz, recorded):
+        msg = (
+            f"{checkpoint.path}: it was trained at {recorded:g} Hz, but {rate_hz:g} Hz was asked for; a chunk would be "
+            f"executed {rate_hz / recorded:.2f} times as fast as it was learned: set rate_hz to {recorded:g}"
+        )
+        raise CheckpointError(msg)
+    rate = recorded if rate_hz is None else rate_hz
+    assert rate is not None
+    return float(rate)
