@@ -1,1 +1,1 @@
-"""Torch-free numbers that data and policy share: normalisation, relative and rotation conversions, statistics."""
+"""Numbers that data and policy share, without torch: normalisation, rotations, relative actions, statistics."""
