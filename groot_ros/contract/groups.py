@@ -1,0 +1,195 @@
+"""Whole groups between robot and policy: the maps of their sources side by side, and those of actions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from groot_ros.contract.actions import ActionGroup, DimensionKind, Meaning
+from groot_ros.contract.poses import (
+    POSE_DIMENSIONS,
+    PoseMap,
+    RotationFormat,
+    tool_rotation_matrix,
+    whole_pose_dimensions,
+)
+from groot_ros.contract.schema import FaultyKeyError
+from groot_ros.contract.sources import PoseSource, StateSource, TransformSource
+from groot_ros.contract.units import JointMap
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class BinaryMap:
+    """Two levels: whatever lies nearer to ``open`` is open."""
+
+    names: tuple[str, ...]
+    policy_levels: tuple[float, float]
+    robot_levels: tuple[float, float]
+
+    def to_policy(self, values: Array) -> Array:
+        """Robot values ``(..., D)`` as the policy's levels."""
+        return _nearest(values, self.robot_levels, self.policy_levels)
+
+    def to_topic(self, values: Array) -> Array:
+        """Policy values ``(..., D)`` as the robot's levels."""
+        return _nearest(values, self.policy_levels, self.robot_levels)
+
+
+def _nearest(values: Array, levels: tuple[float, float], results: tuple[float, float]) -> Array:
+    values = np.asarray(values, np.float64)
+    is_open = np.abs(values - levels[0]) <= np.abs(values - levels[1])
+    return np.where(is_open, results[0], results[1])
+
+
+PartMap = JointMap | PoseMap | BinaryMap
+
+
+@dataclass(frozen=True)
+class GroupMap:
+    """The robot's values of a group ``(..., R)`` to the policy's ``(..., D)`` and back.
+
+    R differs from D only for poses, which the robot writes as x, y, z, qx, qy, qz, qw.
+
+    Attributes:
+        dimensions: The D dimension names of the policy.
+        kinds: How each of the D dimensions may be joined in time.
+        parts: The maps side by side, one a source.
+
+    """
+
+    dimensions: tuple[str, ...]
+    kinds: tuple[DimensionKind, ...]
+    parts: tuple[PartMap, ...]
+
+    @property
+    def robot_width(self) -> int:
+        """R, the number of values that the robot has."""
+        return sum(_robot_width(part) for part in self.parts)
+
+    @property
+    def robot_names(self) -> tuple[str, ...]:
+        """The R names of the robot's values."""
+        return tuple(
+            name for part in self.parts for name in (POSE_DIMENSIONS if isinstance(part, PoseMap) else part.names)
+        )
+
+    def to_policy(self, values: Array) -> Array:
+        """Robot values ``(..., R)`` in the policy's layout and units, float64 ``(..., D)``."""
+        pieces = _split(np.asarray(values, np.float64), [_robot_width(part) for part in self.parts])
+        return _join([part.to_policy(piece) for part, piece in zip(self.parts, pieces, strict=True)], values)
+
+    def to_robot(self, values: Array) -> Array:
+        """Policy values ``(..., D)`` in the robot's layout and units, float64 ``(..., R)``."""
+        pieces = _split(np.asarray(values, np.float64), [_policy_width(part) for part in self.parts])
+        return _join([part.to_topic(piece) for part, piece in zip(self.parts, pieces, strict=True)], values)
+
+
+def _robot_width(part: PartMap) -> int:
+    return len(POSE_DIMENSIONS) if isinstance(part, PoseMap) else len(part.names)
+
+
+def _policy_width(part: PartMap) -> int:
+    return len(part.taken) if isinstance(part, PoseMap) else len(part.names)
+
+
+def _split(values: Array, widths: Sequence[int]) -> list[Array]:
+    if values.shape[-1] != sum(widths):
+        msg = f"found {values.shape[-1]} values, wanted {sum(widths)}"
+        raise ValueError(msg)
+    return np.split(values, np.cumsum(widths)[:-1], axis=-1) if widths else []
+
+
+def _join(pieces: Sequence[Array], values: Array) -> Array:
+    return np.concatenate(pieces, axis=-1) if pieces else np.empty((*np.shape(values)[:-1], 0))
+
+
+def state_map(sources: Sequence[StateSource]) -> GroupMap:
+    """The map of a state group."""
+    return GroupMap(
+        tuple(name for source in sources for name in source.dimensions),
+        tuple(kind for source in sources for kind in _source_kinds(source)),
+        tuple(source.map for source in sources),
+    )
+
+
+def _source_kinds(source: StateSource) -> list[DimensionKind]:
+    if isinstance(source, PoseSource | TransformSource):
+        return [_pose_kind(name) for name in source.dimensions]
+    return [DimensionKind.WRAPPED if name in source.wraps else DimensionKind.CONTINUOUS for name in source.dimensions]
+
+
+def _pose_kind(name: str) -> DimensionKind:
+    return DimensionKind.CONTINUOUS if name in {"x", "y", "z"} else DimensionKind.ROTATION
+
+
+def action_map(group: str, actions: Mapping[str, ActionGroup], state: Mapping[str, Sequence[StateSource]]) -> GroupMap:
+    """The map of an action group: its own keys, or those of the state group that it shares names with.
+
+    Raises:
+        FaultyKeyError: A used group whose names or layout are written nowhere.
+
+    """
+    action = actions[group]
+    sources = state.get(action.state or group, ())
+    if action.meaning is Meaning.POSE:
+        return _pose_action(group, action, sources)
+    names = action.names or tuple(name for source in sources for name in source.dimensions)
+    if action.meaning is Meaning.UNUSED:
+        kinds = (DimensionKind.CONTINUOUS,) * len(names)
+        return GroupMap(names, kinds, (JointMap(names, np.ones(len(names)), np.zeros(len(names))),))
+    if not names:
+        raise FaultyKeyError(
+            f"actions.{group}.names",
+            "found nothing, and no state group of this name",
+            "write the dimensions' names, or the key state",
+        )
+    if action.kind == "binary" and action.open is not None and action.closed is not None:
+        levels = ((action.open.policy, action.closed.policy), (action.open.robot, action.closed.robot))
+        return GroupMap(names, (DimensionKind.BINARY,) * len(names), (BinaryMap(names, *levels),))
+    joint_map, inherited_wraps = _joint_action(action, names, sources)
+    wraps = {*action.wraps, *inherited_wraps} if action.meaning is Meaning.POSITION else set()
+    kinds = tuple(DimensionKind.WRAPPED if name in wraps else DimensionKind.CONTINUOUS for name in names)
+    return GroupMap(names, kinds, (joint_map,))
+
+
+def _joint_action(
+    action: ActionGroup, names: tuple[str, ...], sources: Sequence[StateSource]
+) -> tuple[JointMap, set[str]]:
+    """The units of the action's own keys, or of the state's dimensions of the same names."""
+    factor, offset, wraps = np.ones(len(names)), np.zeros(len(names)), set()
+    if action.has_units:
+        joint_map = action.joint_map(names)
+    else:
+        for source in sources:
+            if isinstance(source, PoseSource | TransformSource):
+                continue
+            for row, name in enumerate(names):
+                if name in source.dimensions:
+                    one = source.map.select([name])
+                    factor[row], offset[row] = one.factor[0], one.offset[0]
+                    wraps |= {name} & set(source.wraps)
+        joint_map = JointMap(names, factor, offset)
+    return (joint_map if action.meaning is Meaning.POSITION else joint_map.differences()), wraps
+
+
+def _pose_action(group: str, action: ActionGroup, sources: Sequence[StateSource]) -> GroupMap:
+    poses = [source for source in sources if isinstance(source, PoseSource | TransformSource)]
+    form = action.rotation or (poses[0].rotation if len(poses) == 1 else None)
+    if form is None:
+        raise FaultyKeyError(
+            f"actions.{group}.rotation",
+            "found nothing, and no state group to take it from",
+            f"allowed are {', '.join(known.value for known in RotationFormat)}",
+        )
+    tool_rotation = action.tool_rotation or (poses[0].tool_rotation if len(poses) == 1 else None)
+    whole = whole_pose_dimensions(form)
+    names = action.names or (poses[0].dimensions if len(poses) == 1 and poses[0].rotation is form else whole)
+    if set(names) != set(whole):
+        raise FaultyKeyError(f"actions.{group}.names", f"found {', '.join(names)}", f"wanted {', '.join(whole)}")
+    part = PoseMap(form, tool_rotation_matrix(tool_rotation), names)
+    return GroupMap(names, tuple(_pose_kind(name) for name in names), (part,))
