@@ -1,0 +1,17 @@
+"""Processor configurations of the golden checkpoints, with the changes that a golden case names."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from groot_ros.checkpoint import ProcessorConfig, parse_processor_config
+
+
+def processor_config(directory: Path, changes: dict[str, Any]) -> ProcessorConfig:
+    """``processor_config.json`` of a directory, its ``processor_kwargs`` changed as a golden case says."""
+    path = directory / "processor_config.json"
+    content = json.loads(path.read_text())
+    content["processor_kwargs"].update(changes)
+    return parse_processor_config(content, str(path))
