@@ -127,7 +127,8 @@ class ActionHead(nn.Module):
             attention_mask=conditions.attention_mask,
             image_mask=conditions.image_mask,
         )
-        return self.action_decoder(output, conditions.embodiment_id)[:, -actions.shape[1] :]
+        decoded: Tensor = self.action_decoder(output, conditions.embodiment_id)
+        return decoded[:, -actions.shape[1] :]
 
     def loss(
         self, conditions: Conditions, *, action: Tensor, action_mask: Tensor, noise: Tensor, time: Tensor

@@ -41,7 +41,8 @@ class Attention(nn.Module):
         seen = None if mask is None else mask[:, None, None, :]
         attended = F.scaled_dot_product_attention(query, key, value, attn_mask=seen)
         projection, dropout = self.to_out
-        return dropout(projection(attended.transpose(1, 2).flatten(2)))
+        output: Tensor = dropout(projection(attended.transpose(1, 2).flatten(2)))
+        return output
 
 
 class GeluProjection(nn.Module):
@@ -68,4 +69,5 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """``(..., dim)`` to ``(..., dim)``."""
-        return self.net(x)
+        output: Tensor = self.net(x)
+        return output

@@ -1,4 +1,4 @@
-"""The backbone's ``config.json``: Qwen3-VL's sizes, read strictly, so that no library default can stand in for a key."""
+"""The backbone's ``config.json``: Qwen3-VL's sizes, read strictly, so that no library default stands in for a key."""
 
 from __future__ import annotations
 

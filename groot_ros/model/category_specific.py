@@ -32,7 +32,8 @@ class CategorySpecificMLP(nn.Module):
 
     def forward(self, x: Tensor, category: Tensor) -> Tensor:
         """``(B, T, input_dim)`` with int64 ``(B,)`` to ``(B, T, output_dim)``."""
-        return self.layer2(F.relu(self.layer1(x, category)), category)
+        output: Tensor = self.layer2(F.relu(self.layer1(x, category)), category)
+        return output
 
 
 class ActionEncoder(nn.Module):
@@ -61,4 +62,5 @@ class ActionEncoder(nn.Module):
         time = action_time_embedding(bucket, self.hidden_dim).to(encoded.dtype)
         time = time[:, None].expand(-1, encoded.shape[1], -1)
         hidden = F.silu(self.W2(torch.cat([encoded, time], dim=-1), category))
-        return self.W3(hidden, category)
+        output: Tensor = self.W3(hidden, category)
+        return output

@@ -22,7 +22,8 @@ class TimestepEmbedding(nn.Module):
 
     def forward(self, embedding: Tensor) -> Tensor:
         """``(B, 256)`` to ``(B, dim)``."""
-        return self.linear_2(F.silu(self.linear_1(embedding)))
+        output: Tensor = self.linear_2(F.silu(self.linear_1(embedding)))
+        return output
 
 
 class TimestepEncoder(nn.Module):
@@ -35,7 +36,8 @@ class TimestepEncoder(nn.Module):
     def forward(self, bucket: Tensor) -> Tensor:
         """int64 ``(B,)`` to ``(B, dim)``."""
         embedding = transformer_time_embedding(bucket, _TIME_CHANNELS)
-        return self.timestep_embedder(embedding.to(self.timestep_embedder.linear_1.weight.dtype))
+        output: Tensor = self.timestep_embedder(embedding.to(self.timestep_embedder.linear_1.weight.dtype))
+        return output
 
 
 class AdaLayerNorm(nn.Module):
@@ -49,7 +51,8 @@ class AdaLayerNorm(nn.Module):
     def forward(self, hidden: Tensor, time: Tensor) -> Tensor:
         """``(B, T, dim)`` with ``(B, dim)`` to ``(B, T, dim)``."""
         scale, shift = self.linear(F.silu(time))[:, None].chunk(2, dim=-1)
-        return self.norm(hidden) * (1 + scale) + shift
+        output: Tensor = self.norm(hidden) * (1 + scale) + shift
+        return output
 
 
 class DiTBlock(nn.Module):
@@ -76,7 +79,8 @@ class DiTBlock(nn.Module):
     ) -> Tensor:
         """``(B, T, dim)`` to ``(B, T, dim)``; the context is ``(B, L, context_dim)``, its mask bool ``(B, L)``."""
         hidden = hidden + self.final_dropout(self.attn1(self.norm1(hidden, time), context, mask))
-        return hidden + self.ff(self.norm3(hidden))
+        output: Tensor = hidden + self.ff(self.norm3(hidden))
+        return output
 
 
 class DiT(nn.Module):
@@ -131,4 +135,5 @@ class DiT(nn.Module):
                 hidden = block(hidden, time, context, images)
         # Shift first here, scale first inside the blocks.
         shift, scale = self.proj_out_1(F.silu(time))[:, None].chunk(2, dim=-1)
-        return self.proj_out_2(self.norm_out(hidden) * (1 + scale) + shift)
+        output: Tensor = self.proj_out_2(self.norm_out(hidden) * (1 + scale) + shift)
+        return output

@@ -1,4 +1,10 @@
-"""The two sinusoidal embeddings of the denoising time. They differ in spacing and in order: both are part of the weights."""
+"""The two sinusoidal embeddings of the denoising time, which differ in spacing and in order.
+
+The frequencies are part of what the weights have learned, to the last bit: at bucket 750 one unit in the last place of
+a frequency moves the angle by 5e-5, and the network may amplify that a hundredfold. So each exponent is rounded to
+float32 where it was in training, and its exponential is the correctly rounded one, which float64 gives on every device
+and in every release of torch. The float32 exponentials of these differ in the last place.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +13,7 @@ import math
 import torch
 from torch import Tensor
 
-_MAX_PERIOD = 10_000.0
+_LOG_MAX_PERIOD = math.log(10_000.0)
 
 
 def action_time_embedding(bucket: Tensor, dim: int) -> Tensor:
@@ -22,7 +28,8 @@ def action_time_embedding(bucket: Tensor, dim: int) -> Tensor:
 
     """
     half = dim // 2
-    angles = _angles(bucket, half, divisor=half)
+    indices = torch.arange(half, dtype=torch.float32, device=bucket.device)
+    angles = _angles(bucket, -indices * (torch.full_like(indices, _LOG_MAX_PERIOD) / half))
     return torch.cat([angles.sin(), angles.cos()], dim=-1)
 
 
@@ -38,10 +45,10 @@ def transformer_time_embedding(bucket: Tensor, dim: int) -> Tensor:
 
     """
     half = dim // 2
-    angles = _angles(bucket, half, divisor=half - 1)
+    indices = torch.arange(half, dtype=torch.float32, device=bucket.device)
+    angles = _angles(bucket, -_LOG_MAX_PERIOD * indices / (half - 1))
     return torch.cat([angles.cos(), angles.sin()], dim=-1)
 
 
-def _angles(bucket: Tensor, count: int, divisor: int) -> Tensor:
-    exponents = torch.arange(count, dtype=torch.float32, device=bucket.device) * (-math.log(_MAX_PERIOD) / divisor)
-    return bucket[:, None].float() * exponents.exp()
+def _angles(bucket: Tensor, exponents: Tensor) -> Tensor:
+    return bucket[:, None].float() * exponents.double().exp().float()

@@ -72,7 +72,7 @@ def vision_rotary(coordinates: Tensor, head_dim: int) -> tuple[Tensor, Tensor]:
     """Cosine and sine of the rotary angles of the patches, float32 ``(patches, head_dim)`` each."""
     axis_dim = head_dim // 2
     exponents = torch.arange(0, axis_dim, 2, dtype=torch.float32, device=coordinates.device) / axis_dim
-    angles = (coordinates[..., None].float() / _VISION_ROPE_THETA**exponents).flatten(1)
+    angles = (coordinates[..., None].float() * (1.0 / _VISION_ROPE_THETA**exponents)).flatten(1)
     angles = torch.cat([angles, angles], dim=-1)
     return angles.cos(), angles.sin()
 

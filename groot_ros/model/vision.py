@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -22,7 +23,7 @@ class PatchEmbedding(nn.Module):
 
     def __init__(self, config: Qwen3VLVisionConfig) -> None:
         super().__init__()
-        kernel = (config.temporal_patch_size, config.patch_size, config.patch_size)
+        kernel = cast("tuple[int, int, int]", (config.temporal_patch_size, config.patch_size, config.patch_size))
         self.proj = nn.Conv3d(config.in_channels, config.hidden_size, kernel_size=kernel, stride=kernel)
 
     def forward(self, pixel_values: Tensor) -> Tensor:

@@ -26,7 +26,8 @@ class SelfAttentionBlock(nn.Module):
     def forward(self, hidden: Tensor) -> Tensor:
         """``(B, L, dim)`` to ``(B, L, dim)``."""
         hidden = hidden + self.final_dropout(self.attn1(self.norm1(hidden)))
-        return hidden + self.ff(self.norm3(hidden))
+        output: Tensor = hidden + self.ff(self.norm3(hidden))
+        return output
 
 
 class VLSelfAttention(nn.Module):
