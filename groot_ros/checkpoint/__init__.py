@@ -1,7 +1,7 @@
 """A GR00T N1.7 checkpoint directory, as typed metadata and tensors."""
 
 from groot_ros.checkpoint.backbone import Backbone, find_backbone, open_backbone
-from groot_ros.checkpoint.checkpoint import Checkpoint, CheckpointOrigin, open_checkpoint
+from groot_ros.checkpoint.checkpoint import Checkpoint, open_checkpoint
 from groot_ros.checkpoint.config import DiTConfig, ModelConfig, VLSelfAttentionConfig, parse_model_config
 from groot_ros.checkpoint.embodiments import Embodiment, action_config, is_relative, state_width
 from groot_ros.checkpoint.processor_config import (
@@ -15,6 +15,7 @@ from groot_ros.checkpoint.processor_config import (
     parse_processor_config,
 )
 from groot_ros.checkpoint.statistics import KeyStatistics, TagStatistics, parse_statistics
+from groot_ros.checkpoint.versions import CheckpointOrigin
 from groot_ros.checkpoint.weights import WeightFiles
 
 __all__ = [

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
+from typing import Any
 
 from groot_ros.checkpoint.backbone import Backbone, find_backbone
 from groot_ros.checkpoint.config import ModelConfig, parse_model_config
 from groot_ros.checkpoint.embodiments import EMBODIMENT_IDS, Embodiment, check_embodiment, parse_embodiment_ids
 from groot_ros.checkpoint.fields import Fields, read_json
 from groot_ros.checkpoint.hub import CHECKPOINT_FILES, is_hub_id, obtain
+from groot_ros.checkpoint.lerobot import Metadata, is_lerobot, read_lerobot
 from groot_ros.checkpoint.processor_config import ProcessorConfig, parse_processor_config
 from groot_ros.checkpoint.statistics import TagStatistics, parse_statistics
-from groot_ros.checkpoint.versions import refuse_other_version_in_path
+from groot_ros.checkpoint.versions import CheckpointOrigin, refuse_other_version_in_path
 from groot_ros.checkpoint.weights import WeightFiles
 from groot_ros.errors import CheckpointError
 
 OWN_FILE = "groot_ros.json"
-
-
-class CheckpointOrigin(Enum):
-    """Who wrote the checkpoint: the two differ in the geometry of images."""
-
-    NVIDIA = "nvidia"
-    LEROBOT = "lerobot"
 
 
 @dataclass(frozen=True)
@@ -110,22 +104,49 @@ def open_checkpoint(
     """
     directory = _locate(path_or_hub_id, allow_download=allow_download)
     config_file = directory / "config.json"
-    config = parse_model_config(read_json(config_file), str(config_file))
-    processing = _processor_directory(directory)
-    processor_file = processing / "processor_config.json"
-    processor = parse_processor_config(read_json(processor_file), str(processor_file))
-    statistics_file = processing / "statistics.json"
-    ids_file = processing / "embodiment_id.json"
+    if not config_file.is_file():
+        raise _no_config(directory)
+    raw_config = read_json(config_file)
+    if is_lerobot(raw_config):
+        origin = CheckpointOrigin.LEROBOT
+        config, processor, statistics, ids = read_lerobot(directory, raw_config, allow_download=allow_download)
+        model_name = processor.model_name
+    else:
+        origin = CheckpointOrigin.NVIDIA
+        config, processor, statistics, ids = _read_nvidia(directory, raw_config)
+        model_name = config.model_name
     return Checkpoint(
         path=directory,
-        origin=CheckpointOrigin.NVIDIA,
+        origin=origin,
         config=config,
         processor=processor,
+        statistics=statistics,
+        embodiment_ids=ids,
+        fps=_fps(directory),
+        backbone=find_backbone(directory, model_name, given=backbone, allow_download=allow_download),
+    )
+
+
+def _read_nvidia(directory: Path, config: dict[str, Any]) -> Metadata:
+    """Read the metadata files of a checkpoint that NVIDIA's code, or ours, wrote."""
+    processing = _processor_directory(directory)
+    processor_file = processing / "processor_config.json"
+    statistics_file = processing / "statistics.json"
+    ids_file = processing / "embodiment_id.json"
+    return Metadata(
+        config=parse_model_config(config, str(directory / "config.json")),
+        processor=parse_processor_config(read_json(processor_file), str(processor_file)),
         statistics=parse_statistics(read_json(statistics_file), str(statistics_file)),
         embodiment_ids=parse_embodiment_ids(read_json(ids_file) if ids_file.is_file() else None, str(ids_file)),
-        fps=_fps(directory),
-        backbone=find_backbone(directory, config.model_name, given=backbone, allow_download=allow_download),
     )
+
+
+def _no_config(directory: Path) -> CheckpointError:
+    """Make the error for a folder that is no checkpoint, and point to those inside it."""
+    inner = sorted(str(path.parent.relative_to(directory)) for path in directory.glob("*/config.json"))
+    inner += sorted(str(path.parent.relative_to(directory)) for path in directory.glob("*/*/config.json"))
+    hint = f"give one of the folders inside it: {', '.join(inner)}" if inner else "give a GR00T N1.7 checkpoint folder"
+    return CheckpointError(f"{directory} has no config.json: {hint}.")
 
 
 def _locate(path_or_hub_id: str | Path, *, allow_download: bool) -> Path:

@@ -80,70 +80,19 @@ class ModelConfig:
 # Keys that the original writes or that transformers adds to every configuration, and that change nothing at inference:
 # the processing keys act only through processor_config.json.
 _HARMLESS = frozenset(
-    [
-        "architectures",
-        "auto_map",
-        "dtype",
-        "torch_dtype",
-        "model_dtype",
-        "transformers_version",
-        "model_revision",
-        "use_flash_attention",
-        "load_bf16",
-        "backbone_trainable_params_fp32",
-        "attn_dropout",
-        "rtc_ramp_rate",
-        "rtc_max_delay_steps",
-        "use_cache",
-        "image_crop_size",
-        "image_target_size",
-        "shortest_image_edge",
-        "crop_fraction",
-        "letter_box_transform",
-        "random_rotation_angle",
-        "color_jitter_params",
-        "use_albumentations_transforms",
-        "use_albumentations",
-        "extra_augmentation_config",
-        "formalize_language",
-        "apply_sincos_state_encoding",
-        "use_percentiles",
-        "use_relative_action",
-        "exclude_state",
-        "use_mean_std",
-        "clip_outliers",
-        "return_dict",
-        "output_hidden_states",
-        "output_attentions",
-        "torchscript",
-        "use_bfloat16",
-        "pruned_heads",
-        "tie_word_embeddings",
-        "chunk_size_feed_forward",
-        "is_encoder_decoder",
-        "is_decoder",
-        "cross_attention_hidden_size",
-        "add_cross_attention",
-        "tie_encoder_decoder",
-        "id2label",
-        "label2id",
-        "problem_type",
-        "finetuning_task",
-        "task_specific_params",
-        "name_or_path",
-        "_name_or_path",
-        "_attn_implementation_autoset",
-        "attn_implementation",
-        "_attn_implementation",
-        "gradient_checkpointing",
-        "tokenizer_class",
-        "prefix",
-        "bos_token_id",
-        "pad_token_id",
-        "eos_token_id",
-        "sep_token_id",
-        "decoder_start_token_id",
-    ]
+    """
+    architectures auto_map dtype torch_dtype model_dtype transformers_version model_revision use_flash_attention
+    load_bf16 backbone_trainable_params_fp32 attn_dropout rtc_ramp_rate rtc_max_delay_steps use_cache
+    image_crop_size image_target_size shortest_image_edge crop_fraction letter_box_transform random_rotation_angle
+    color_jitter_params use_albumentations_transforms use_albumentations extra_augmentation_config
+    formalize_language apply_sincos_state_encoding use_percentiles use_relative_action exclude_state use_mean_std
+    clip_outliers return_dict output_hidden_states output_attentions torchscript use_bfloat16 pruned_heads
+    tie_word_embeddings chunk_size_feed_forward is_encoder_decoder is_decoder cross_attention_hidden_size
+    add_cross_attention tie_encoder_decoder id2label label2id problem_type finetuning_task task_specific_params
+    name_or_path _name_or_path _attn_implementation_autoset attn_implementation _attn_implementation
+    gradient_checkpointing tokenizer_class prefix bos_token_id pad_token_id eos_token_id sep_token_id
+    decoder_start_token_id
+    """.split()  # noqa: SIM905 - a list would take sixty lines
 )
 
 

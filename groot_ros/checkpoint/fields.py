@@ -50,6 +50,11 @@ class Fields:
         """Return whether the object has the key."""
         return key in self._data
 
+    @property
+    def content(self) -> dict[str, Any]:
+        """The object itself, as a copy."""
+        return dict(self._data)
+
     def keys(self) -> list[str]:
         """Keys in the order of the file."""
         return list(self._data)

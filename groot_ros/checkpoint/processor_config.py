@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, TypeVar
 
 from groot_ros.checkpoint.fields import Fields
+from groot_ros.checkpoint.versions import CheckpointOrigin
 from groot_ros.errors import CheckpointError
 
 
@@ -92,16 +93,28 @@ class ProcessorConfig:
 
 # What the original stores and does not use at inference.
 _HARMLESS = frozenset({"model_type", "use_mean_std", "extra_augmentation_config", "transformers_loading_kwargs"})
+# LeRobot's geometry where a checkpoint names no image size: whatever else it says about the size is not used.
+_LEROBOT_GEOMETRY: dict[str, Any] = {
+    "image_target_size": (256, 256),
+    "image_crop_size": (230, 230),
+    "shortest_image_edge": None,
+    "crop_fraction": None,
+}
 # Masks and reinforcement-learning information act in training only.
 _TRAINING_MODALITIES = frozenset({"mask", "rl_info"})
 
 
-def parse_processor_config(data: dict[str, Any], where: str) -> ProcessorConfig:
+def parse_processor_config(
+    data: dict[str, Any], where: str, *, origin: CheckpointOrigin = CheckpointOrigin.NVIDIA
+) -> ProcessorConfig:
     """Read the content of ``processor_config.json``.
 
     Args:
         data: The parsed JSON: ``processor_class`` and ``processor_kwargs``.
         where: The file, for the messages.
+        origin: Who trained the network. In NVIDIA's files an absent ``shortest_image_edge`` means 256 and an absent
+            ``crop_fraction`` 0.95; in LeRobot's they mean nothing, and without ``image_target_size`` the images have
+            256 pixels and the crop 230.
 
     Raises:
         CheckpointError: A value has the wrong type, an image size cannot be known, or a key is unknown: it might
@@ -113,14 +126,15 @@ def parse_processor_config(data: dict[str, Any], where: str) -> ProcessorConfig:
     fields = outer.inner("processor_kwargs")
     outer.refuse_unknown(frozenset({"transformers_version", "auto_map"}))
     default = ProcessorConfig()
+    lerobot = origin is CheckpointOrigin.LEROBOT
     modalities = fields.inner("modality_configs")
     config = ProcessorConfig(
         modality_configs={tag: _embodiment(modalities.inner(tag)) for tag in modalities.keys()},  # noqa: SIM118
         image_crop_size=_pair(fields, "image_crop_size"),
         image_target_size=_pair(fields, "image_target_size"),
         use_albumentations=fields.boolean("use_albumentations", default.use_albumentations),
-        shortest_image_edge=_edge(fields, default.shortest_image_edge),
-        crop_fraction=_crop_fraction(fields, default.crop_fraction),
+        shortest_image_edge=_edge(fields, None if lerobot else default.shortest_image_edge),
+        crop_fraction=_crop_fraction(fields, None if lerobot else default.crop_fraction),
         letter_box_transform=fields.boolean("letter_box_transform", default.letter_box_transform),
         random_rotation_angle=None if fields.value("random_rotation_angle") is None else _rotation(fields),
         color_jitter_params=_color_jitter(fields),
@@ -137,6 +151,10 @@ def parse_processor_config(data: dict[str, Any], where: str) -> ProcessorConfig:
         state_dropout_prob=fields.fraction("state_dropout_prob", default.state_dropout_prob),
     )
     fields.refuse_unknown(_HARMLESS)
+    if lerobot and config.image_target_size is None:
+        return replace(config, **_LEROBOT_GEOMETRY)
+    if lerobot:
+        return config
     _check_image_geometry(config, fields.where)
     return config
 

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import re
+from enum import Enum
 from typing import Any
 
 from groot_ros.errors import CheckpointError
+
+
+class CheckpointOrigin(Enum):
+    """Who wrote the checkpoint: the two differ in the geometry of images."""
+
+    NVIDIA = "nvidia"
+    LEROBOT = "lerobot"
+
 
 N1_7_BASE_MODEL = "nvidia/GR00T-N1.7-3B"
 
@@ -86,9 +95,14 @@ def _names(data: dict[str, Any]) -> list[tuple[str, str]]:
     return [(key, str(name)) for key, name in candidates if isinstance(name, str | int | float)]
 
 
+def n1_5_refusal(where: str, evidence: str) -> CheckpointError:
+    """Make the error for a checkpoint of N1.5, with the ways out."""
+    return CheckpointError(f"{where}: this is a GR00T N1.5 checkpoint ({evidence}). {_N1_5_ADVICE}")
+
+
 def _refusal(where: str, version: str, evidence: str) -> CheckpointError:
     if version == "1.5":
-        return CheckpointError(f"{where}: this is a GR00T N1.5 checkpoint ({evidence}). {_N1_5_ADVICE}")
+        return n1_5_refusal(where, evidence)
     return CheckpointError(
         f"{where}: this is a GR00T N{version} checkpoint ({evidence}). Only GR00T N1.7 is supported: "
         f"fine-tune {N1_7_BASE_MODEL} on your data."

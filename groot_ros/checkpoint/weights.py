@@ -26,8 +26,10 @@ _BITS = {
     **dict.fromkeys(("F32", "I32", "U32"), 32),
     **dict.fromkeys(("F64", "I64", "U64"), 64),
 }
-# The language model's output layer is tied to its input embeddings and never used: some files hold it, some do not.
-_UNUSED = frozenset({"backbone.model.lm_head.weight"})
+# The language model's output layer is tied to its input embeddings and never used. Some files hold both, some the
+# embeddings alone, and some, whose writer keeps one name of a shared tensor, the output layer alone.
+_OUTPUT_LAYER = "backbone.model.lm_head.weight"
+_EMBEDDINGS = "backbone.model.model.language_model.embed_tokens.weight"
 _AGAIN = "the file is incomplete or damaged, copy or download it again"
 
 
@@ -70,8 +72,10 @@ class WeightFiles:
             if name in self._tensors:
                 msg = f"{info.file}: the tensor {name} is there twice: {_AGAIN}."
                 raise CheckpointError(msg)
-            if name not in _UNUSED:
-                self._tensors[name] = info
+            self._tensors[name] = info
+        output_layer = self._tensors.pop(_OUTPUT_LAYER, None)
+        if output_layer is not None:
+            self._tensors.setdefault(_EMBEDDINGS, output_layer)
 
     def __getitem__(self, name: str) -> TensorInfo:
         """Return where a tensor lies and what it is."""
