@@ -17,6 +17,9 @@ from scipy.spatial.transform import Rotation
 
 Array = NDArray[np.float64]
 
+# A row of a rotation has length 1; what is shorter than this is rounding, and points nowhere.
+_NO_DIRECTION = 1e-9
+
 
 def matrix_from_quaternion(quaternion: ArrayLike) -> Array:
     """Return ``(..., 3, 3)`` for quaternions ``(..., 4)`` in the order x, y, z, w; they need not have length 1.
@@ -115,7 +118,7 @@ def _slerp(start: Array, end: Array, fraction: ArrayLike) -> Array:
 
 def _unit(vectors: Array) -> Array:
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    if np.any(lengths == 0.0):
+    if np.any(lengths < _NO_DIRECTION):
         msg = "a rot6d with a zero row, or with two parallel rows, names no rotation"
         raise ValueError(msg)
     unit: Array = vectors / lengths

@@ -67,7 +67,9 @@ def test_rot6d_of_any_two_independent_rows_becomes_a_rotation(rows):
     assert np.dot(matrix[0], rows[:3]) == pytest.approx(np.linalg.norm(rows[:3]))
 
 
-@pytest.mark.parametrize("rows", [[0, 0, 0, 0, 1, 0], [1, 0, 0, 2, 0, 0], [1, 0, 0, 0, 0, 0]])
+@pytest.mark.parametrize(
+    "rows", [[0, 0, 0, 0, 1, 0], [1, 0, 0, 2, 0, 0], [1, 0, 0, 0, 0, 0], [0.3, 0.1, 0.7, 0.9, 0.3, 2.1]]
+)
 def test_rows_that_name_no_rotation_are_refused(rows):
     with pytest.raises(ValueError, match="zero row, or with two parallel rows"):
         matrix_from_rot6d(rows)
