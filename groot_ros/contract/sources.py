@@ -8,6 +8,7 @@ import numpy as np
 from pydantic import Discriminator, Field, Tag, model_validator
 from typing_extensions import Self
 
+from groot_ros.contract.field_path import FieldPath
 from groot_ros.contract.poses import PoseMap, RotationFormat, tool_rotation_matrix, whole_pose_dimensions
 from groot_ros.contract.schema import FaultyKeyError, Name, Number, Part, PositiveNumber
 from groot_ros.contract.units import JointMap, UnitKeys
@@ -55,8 +56,8 @@ class JointSource(UnitKeys):
     topic: Name
     type: MessageType = JOINT_STATE
     joints: tuple[Name, ...] = Field(min_length=1)
-    field: Name = "position"
-    names_field: Name | None = None
+    field: FieldPath = "position"
+    names_field: FieldPath | None = None
     names: tuple[Name, ...] | None = None
     wraps: tuple[Name, ...] = ()
     interpolation: Literal["linear", "nearest"] = "linear"
@@ -134,7 +135,7 @@ class FieldSource(UnitKeys):
 
     topic: Name
     type: MessageType
-    fields: tuple[Name, ...] = Field(min_length=1)
+    fields: tuple[FieldPath, ...] = Field(min_length=1)
     names: tuple[Name, ...] | None = None
     wraps: tuple[Name, ...] = ()
     interpolation: Literal["linear", "nearest"] = "linear"
@@ -200,7 +201,7 @@ class PoseSource(RotationKeys):
 
     topic: Name
     type: MessageType = POSE_STAMPED
-    field: Name = "pose"
+    field: FieldPath = "pose"
     qos: Reliability = "best_effort"
 
     @property

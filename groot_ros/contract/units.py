@@ -101,7 +101,7 @@ class UnitKeys(Part):
         """The map of the dimensions ``names``.
 
         Raises:
-            FaultyKeyError: A list of the wrong length, an unknown dimension, a scale of zero, or units that differ in kind.
+            FaultyKeyError: A list of the wrong length, an unknown dimension, a scale of zero, or units of two kinds.
 
         """
         topic_units = _spread("topic_unit", self.topic_unit, names, None)
