@@ -1,0 +1,33 @@
+"""``demo_robot``: a simulated arm with cameras, a leader arm and a trajectory controller, over ROS 2."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from groot_ros.errors import GrootError
+from groot_ros.nodes.demo_robot import PARTS, run_all, run_part
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the demo robot, or one of its parts."""
+    parser = argparse.ArgumentParser(
+        prog="demo_robot",
+        description="The demo robot, each part a process: the arm with its controller, the cameras, the leader arm.",
+        epilog="ROS arguments (--ros-args -p seed:=3 ...) go to every part.",
+    )
+    parser.add_argument("part", nargs="?", choices=PARTS, help="run this part alone, in this process (default: all)")
+    options, ros_arguments = parser.parse_known_args(arguments)
+    if options.part is None:
+        return run_all(ros_arguments)
+    try:
+        run_part(options.part, ros_arguments)
+    except GrootError as error:
+        print(f"demo_robot: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
