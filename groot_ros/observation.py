@@ -59,7 +59,8 @@ class ActionChunk:
     @property
     def horizon(self) -> int:
         """Number of rows H."""
-        return next(iter(self.groups.values())).shape[0]
+        rows: int = next(iter(self.groups.values())).shape[0]
+        return rows
 
     def row_stamp_ns(self, row: int) -> int:
         """Time of row ``row`` in nanoseconds."""

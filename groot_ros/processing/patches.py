@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,27 +102,37 @@ class PatchEncoder:
         """Frames ``(N, H, W, 3)`` as the network sees them, uint8, bicubic."""
         return resize_uint8(frames, *self.resized_size(*frames.shape[1:3]), "bicubic")
 
-    def pixel_values(self, frames: NDArray[np.uint8]) -> Tensor:
-        """Cut frames of one size into normalised patches.
+    def pixel_values(self, samples: Sequence[NDArray[np.uint8]]) -> Tensor:
+        """Cut the frames of a batch into normalised patches.
 
         Args:
-            frames: uint8 ``(N, H, W, 3)``.
+            samples: For each sample its frames of one size, uint8 ``(N, H, W, 3)``; samples may differ in size.
 
         Returns:
-            float32 ``(N * patches, 3 * temporal_patch_size * patch_size**2)``, patches that share a token side by side.
+            float32 ``(patches of all frames, 3 * temporal_patch_size * patch_size**2)``, sample by sample, patches
+            that share a token side by side.
 
         """
-        images = channels_first(self.resize(frames))
+        cut = [self._cut(channels_first(self.resize(frames))) for frames in samples]
+        rows = sum(len(patches) for patches in cut)
+        channels, pixels = cut[0].shape[1:]
+        levels = torch.empty((rows, channels, self.temporal_patch_size, pixels), dtype=torch.float32)
+        still = levels[:, :, 0]
+        still.copy_(torch.cat(cut))
+        still.sub_(HALF_RANGE).div_(HALF_RANGE)
+        levels[:, :, 1:].copy_(still.unsqueeze(2))
+        return levels.view(rows, -1)
+
+    def _cut(self, images: Tensor) -> Tensor:
+        """Patches ``(N * patches, 3, patch_size**2)`` of images ``(N, 3, H, W)``, uint8."""
         count, channels, height, width = images.shape
-        patch, merge, time = self.patch_size, self.merge_size, self.temporal_patch_size
+        patch, merge = self.patch_size, self.merge_size
         down, across = height // (patch * merge), width // (patch * merge)
-        patches = (
+        return (
             images.reshape(count, channels, down, merge, patch, across, merge, patch)
             .permute(0, 2, 5, 3, 6, 1, 4, 7)
-            .reshape(-1, channels, 1, patch * patch)
+            .reshape(-1, channels, patch * patch)
         )
-        levels = patches.to(torch.float32).sub_(HALF_RANGE).div_(HALF_RANGE)
-        return levels.expand(-1, -1, time, -1).reshape(len(levels), -1)
 
 
 def _require(preprocessor: dict[str, Any], key: str, wanted: object) -> None:

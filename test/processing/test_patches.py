@@ -41,7 +41,7 @@ def test_tokens_of_the_released_sizes(encoder, size, tokens):
 def test_every_one_of_the_256_levels_is_normalised_exactly_in_float32(encoder):
     frames = np.zeros((1, 256, 256, 3), dtype=np.uint8)
     frames[..., 0] = np.arange(256, dtype=np.uint8)
-    found = encoder.pixel_values(frames).numpy()
+    found = encoder.pixel_values([frames]).numpy()
     levels = np.arange(256, dtype=np.uint8)
     wanted = (levels.astype(np.float32) - np.float32(127.5)) / np.float32(127.5)
     red = found.reshape(-1, 3, 2, 16, 16)[:, 0]
@@ -51,7 +51,7 @@ def test_every_one_of_the_256_levels_is_normalised_exactly_in_float32(encoder):
 def test_patches_that_share_a_token_lie_side_by_side_and_a_still_image_is_repeated_in_time(encoder):
     rows, columns = np.mgrid[0:256, 0:256] // 16
     frames = np.repeat((rows * 16 + columns).astype(np.uint8)[None, :, :, None], 3, axis=3)
-    found = encoder.pixel_values(frames).numpy().reshape(-1, 3, 2, 16, 16)
+    found = encoder.pixel_values([frames]).numpy().reshape(-1, 3, 2, 16, 16)
     patch_of_row = np.rint(found[:, 0, 0, 0, 0] * 127.5 + 127.5).astype(int)
     assert patch_of_row[:8].tolist() == [0, 1, 16, 17, 2, 3, 18, 19]
     assert np.array_equal(found[:, :, 0], found[:, :, 1])
@@ -94,3 +94,12 @@ def test_pixel_limits_beside_size_win_over_it():
 def test_a_preprocessor_that_would_compute_something_else_is_refused(change, sentence):
     with pytest.raises(CheckpointError, match=sentence):
         PatchEncoder.from_preprocessor({**PREPROCESSOR, **change})
+
+
+def test_samples_of_different_sizes_follow_each_other(encoder):
+    small = np.random.default_rng(0).integers(0, 256, (2, 256, 256, 3), dtype=np.uint8)
+    wide = np.random.default_rng(1).integers(0, 256, (1, 256, 340, 3), dtype=np.uint8)
+    together = encoder.pixel_values([small, wide]).numpy()
+    assert together.shape == (2 * 256 + 352, 1536)
+    assert np.array_equal(together[:512], encoder.pixel_values([small]).numpy())
+    assert np.array_equal(together[512:], encoder.pixel_values([wide]).numpy())
