@@ -122,8 +122,8 @@ class TestWhoWroteTheCheckpoint:
         assert image_geometry(ProcessorConfig(use_albumentations=True), NVIDIA) == Cv2Geometry(256, 0.95)
 
     def test_lerobot_without_target_size_means_256_and_230_whatever_else_is_written(self):
-        config = ProcessorConfig(use_albumentations=True, shortest_image_edge=128, crop_fraction=0.5)
-        assert image_geometry(config, LEROBOT) == Cv2Geometry(256, 230 / 256)
+        changes = {"image_target_size": None, "shortest_image_edge": 128, "crop_fraction": 0.5}
+        assert image_geometry(processor_config(TINY_SINGLE, changes, LEROBOT), LEROBOT) == Cv2Geometry(256, 230 / 256)
 
     def test_lerobot_with_target_size_keeps_edge_and_fraction(self):
         config = ProcessorConfig(use_albumentations=True, image_target_size=(224, 224), image_crop_size=(200, 200))
@@ -152,13 +152,13 @@ class TestWhoWroteTheCheckpoint:
     @pytest.mark.parametrize(
         ("changes", "sentence"),
         [
-            ({"shortest_image_edge": None}, "shortest_image_edge and image_target_size are both null"),
-            ({"crop_fraction": None}, "crop_fraction is null, and image_crop_size and image_target_size"),
+            ({"shortest_image_edge": None}, "null for shortest_image_edge and image_target_size, so the size"),
+            ({"crop_fraction": None}, "null for crop_fraction and image_crop_size"),
             ({"crop_fraction": 1.5}, "the crop keeps 1.5 of each side"),
             ({"crop_fraction": 0.0}, "the crop keeps 0 of each side"),
             (
                 {"use_albumentations": False, "image_target_size": (64, 64)},
-                "needs image_target_size and image_crop_size, but image_crop_size is null",
+                "processor_config.json: null for image_crop_size",
             ),
             (
                 {"use_albumentations": False, "image_target_size": (64, 64), "image_crop_size": (32, 65)},

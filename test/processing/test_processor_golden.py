@@ -103,7 +103,7 @@ def test_a_checkpoint_of_lerobot_gets_lerobots_pixels_and_state(tiny, name):
     with np.load(GOLDEN / "lerobot" / f"{name}.npz") as archive:
         case = {key: archive[key] for key in archive.files}
     folder, tag = GOLDEN / "lerobot", str(case["embodiment_tag"])
-    config = processor_config(folder, LEROBOT_CHANGES[name])
+    config = processor_config(folder, LEROBOT_CHANGES[name], CheckpointOrigin.LEROBOT)
     path = folder / "statistics.json"
     checkpoint = replace(
         tiny,
@@ -223,6 +223,13 @@ class TestWhatAnObservationMustBe:
         assert list(turned) != list(observation.images)
         found = processor.prepare([replace(observation, images=turned)])
         assert torch.equal(found.pixel_values, processor.prepare([observation]).pixel_values)
+
+    def test_cameras_are_handed_on_without_a_copy(self, processor, observation):
+        cameras = processor.cameras.ordered(observation.images)
+        assert all(
+            np.shares_memory(frames, observation.images[key])
+            for key, frames in zip(processor.cameras.keys, cameras, strict=True)
+        )
 
     def test_an_empty_batch_is_refused(self, processor):
         with pytest.raises(ObservationError, match="at least one"):

@@ -6,12 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-from groot_ros.checkpoint import ProcessorConfig, parse_processor_config
+from groot_ros.checkpoint import CheckpointOrigin, ProcessorConfig, parse_processor_config
 
 
-def processor_config(directory: Path, changes: dict[str, Any]) -> ProcessorConfig:
+def processor_config(
+    directory: Path, changes: dict[str, Any], origin: CheckpointOrigin = CheckpointOrigin.NVIDIA
+) -> ProcessorConfig:
     """``processor_config.json`` of a directory, its ``processor_kwargs`` changed as a golden case says."""
     path = directory / "processor_config.json"
     content = json.loads(path.read_text())
     content["processor_kwargs"].update(changes)
-    return parse_processor_config(content, str(path))
+    return parse_processor_config(content, str(path), origin=origin)
