@@ -1,6 +1,7 @@
 """Statistics of a stream that is read once: what normalisation needs, equal to numpy on the whole data.
 
 Quantiles near the ends need only the values near the ends, so memory holds about 4 % of the stream, and they are exact.
+Those in the middle are exact too, at the price of holding the whole stream.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from groot_ros.numerics.relative import RelativeKind, to_relative
 
 Array = NDArray[np.float64]
 
-LOW_QUANTILE = 0.01
-HIGH_QUANTILE = 0.99
+GROOT_QUANTILES = (0.01, 0.99)
 
 
 @dataclass(frozen=True)
 class Statistics:
     """Statistics over the first axis of a stream, float64; named as in ``statistics.json``.
 
-    ``std`` is that of the population; quantiles interpolate linearly, as numpy does.
+    ``std`` is that of the population; quantiles interpolate linearly, as numpy does. Those that were not asked for are
+    None.
     """
 
     min: Array
@@ -33,6 +34,9 @@ class Statistics:
     q01: Array
     q99: Array
     count: int
+    q10: Array | None = None
+    q50: Array | None = None
+    q90: Array | None = None
 
 
 class StreamingStatistics:
@@ -42,17 +46,21 @@ class StreamingStatistics:
         shape: Shape of one row, for instance ``(D,)``, or ``(T, D)`` for relative actions by time step.
         most_rows: At least as many rows as will come (a dataset knows its number of frames): it says how many values
             near the ends must be kept so that the quantiles are exact.
+        quantiles: Which to keep, each with a field in `Statistics`: always 0.01 and 0.99; LeRobot wants 0.10, 0.50 and
+            0.90 too.
 
     """
 
-    def __init__(self, shape: Sequence[int], *, most_rows: int) -> None:
+    def __init__(self, shape: Sequence[int], *, most_rows: int, quantiles: Sequence[float] = GROOT_QUANTILES) -> None:
         if most_rows < 1:
             msg = f"statistics need at least one row, but most_rows is {most_rows}"
             raise ValueError(msg)
         self._shape = tuple(shape)
         self._most_rows = most_rows
         # One more than the rank of the quantile, one for the neighbour to interpolate with, one for rounding.
-        keep = min(most_rows, int(LOW_QUANTILE * (most_rows - 1)) + 3)
+        innermost = max(min(quantile, 1.0 - quantile) for quantile in quantiles)
+        keep = min(most_rows, int(innermost * (most_rows - 1)) + 3)
+        self._quantiles = tuple(quantiles)
         self._lowest = _Tail(self._shape, keep)
         self._highest = _Tail(self._shape, keep)
         self._count = 0
@@ -101,18 +109,25 @@ class StreamingStatistics:
             msg = "there are no statistics of nothing: not one row has come"
             raise ValueError(msg)
         lowest, highest = self._lowest.sorted(), self._highest.sorted()
-        low_rank, low_fraction = _rank(LOW_QUANTILE, self._count)
-        high_rank, high_fraction = _rank(HIGH_QUANTILE, self._count)
-        from_top = self._count - 1 - high_rank
         return Statistics(
             min=lowest[0],
             max=-highest[0],
             mean=self._mean.copy(),
             std=np.sqrt(self._squares / self._count),
-            q01=_between(lowest[low_rank], lowest[min(low_rank + 1, self._count - 1)], low_fraction),
-            q99=_between(-highest[from_top], -highest[max(from_top - 1, 0)], high_fraction),
+            **{
+                f"q{round(100 * quantile):02d}": self._quantile(quantile, lowest, highest)
+                for quantile in self._quantiles
+            },
             count=self._count,
         )
+
+    def _quantile(self, quantile: float, lowest: Array, highest: Array) -> Array:
+        """Return a quantile from the end of the stream that is nearer to it."""
+        rank, fraction = _rank(quantile, self._count)
+        if quantile <= 0.5:
+            return _between(lowest[rank], lowest[min(rank + 1, self._count - 1)], fraction)
+        from_top = self._count - 1 - rank
+        return _between(-highest[from_top], -highest[max(from_top - 1, 0)], fraction)
 
 
 class RelativeStatistics:

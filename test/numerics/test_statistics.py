@@ -126,3 +126,16 @@ def test_an_episode_with_fewer_states_than_actions_is_refused():
     statistics = RelativeStatistics(range(4), dimension=2, kind=RelativeKind.JOINTS, most_frames=10)
     with pytest.raises(ValueError, match=r"there are 9 and 10"):
         statistics.add_episode(np.zeros((10, 2)), np.zeros((9, 2)))
+
+
+@settings(max_examples=30)
+@given(seed=st.integers(0, 2**32 - 1), rows=st.integers(1, 400), surplus=st.integers(0, 300))
+def test_the_quantiles_in_the_middle_that_lerobot_wants_are_exact_too(seed, rows, surplus):
+    data = np.random.default_rng(seed).normal(size=(rows, 2))
+    statistics = StreamingStatistics((2,), most_rows=rows + surplus, quantiles=(0.01, 0.10, 0.50, 0.90, 0.99))
+    for block in np.array_split(data, 3):
+        statistics.add(block)
+    found = statistics.finish()
+    assert_equal_to_numpy(found, data)
+    for values, quantile in ((found.q10, 0.10), (found.q50, 0.50), (found.q90, 0.90)):
+        np.testing.assert_array_equal(values, np.quantile(data, quantile, axis=0))
