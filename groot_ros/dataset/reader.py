@@ -1,0 +1,386 @@
+"""LeRobot datasets v3.0, v2.1 and v2.0, with or without GR00T's ``modality.json``: rows, frames, tasks, stamps."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from groot_ros.dataset.files import read_json, read_json_lines
+from groot_ros.dataset.layout import (
+    GROOT_VIEW,
+    INFO_FILE,
+    MODALITY_FILE,
+    V2_PATHS,
+    V3_PATHS,
+    DatasetInfo,
+    LayoutVersion,
+    read_info,
+)
+from groot_ros.dataset.metadata_v2 import EPISODES_FILE, TASKS_FILE, read_v2_tasks
+from groot_ros.dataset.metadata_v3 import read_episode_rows, read_tasks
+from groot_ros.dataset.modality import (
+    TASK_COLUMN,
+    Modality,
+    ModalitySlice,
+    nearest_spelling,
+    parse_modality,
+    whole_columns,
+)
+from groot_ros.dataset.stamps import EpisodeStamps, read_stamps
+from groot_ros.dataset.tables import column_array, is_number, read_table
+from groot_ros.dataset.video_reader import VideoReader
+from groot_ros.errors import DatasetError
+
+_OPEN_FILES = 16  # row files and videos that are kept open for the next access
+
+
+@dataclass(frozen=True)
+class EpisodeEntry:
+    """Where an episode lies.
+
+    Attributes:
+        index: Its number.
+        length: Rows.
+        tasks: Its tasks in words.
+        data_file: Parquet file with its rows.
+        first_row: Its first row in that file.
+        video_files: Video feature to file.
+        video_starts_s: Video feature to the time of its first frame in that file; empty where files hold one episode.
+        stamps_file: Where its source stamps lie, if it has any.
+
+    """
+
+    index: int
+    length: int
+    tasks: tuple[str, ...]
+    data_file: Path
+    first_row: int
+    video_files: dict[str, Path]
+    video_starts_s: dict[str, float]
+    stamps_file: Path
+
+
+@dataclass
+class _Caches:
+    """Files that are open in this process; another process opens its own."""
+
+    rows: OrderedDict[Path, dict[str, NDArray[Any]]] = field(default_factory=OrderedDict)
+    videos: OrderedDict[Path, VideoReader] = field(default_factory=OrderedDict)
+
+    def __reduce__(self) -> tuple[type[_Caches], tuple[()]]:
+        """Travel to another process without the open files."""
+        return _Caches, ()
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A dataset that is being read; made by `open_dataset`. May be sent to other processes.
+
+    Attributes:
+        root: Its directory.
+        info: What ``info.json`` says.
+        modality: Groups and cameras by modality key.
+        tasks: Task index to task in words.
+        episodes: Where the episodes lie, by index.
+
+    """
+
+    root: Path
+    info: DatasetInfo
+    modality: Modality
+    tasks: dict[int, str]
+    episodes: list[EpisodeEntry]
+    _caches: _Caches = field(default_factory=_Caches, repr=False, compare=False)
+
+    @property
+    def total_frames(self) -> int:
+        """Rows of all episodes."""
+        return sum(episode.length for episode in self.episodes)
+
+    def rows(self, episode: int) -> dict[str, NDArray[Any]]:
+        """Return all numeric columns of an episode, ``(N,)`` or ``(N, D)``.
+
+        Raises:
+            DatasetError: The file is missing, damaged, or holds other rows than the metadata says.
+
+        """
+        entry = self._entry(episode)
+        columns = self._read_rows(entry.data_file)
+        part = slice(entry.first_row, entry.first_row + entry.length)
+        rows = {name: values[part] for name, values in columns.items()}
+        count = len(next(iter(rows.values())))
+        if count != entry.length:
+            msg = f"{entry.data_file}: episode {episode} is to have {entry.length} rows, but {count} are there"
+            raise DatasetError(msg)
+        indices = rows.get("episode_index")
+        if indices is not None and (indices != episode).any():
+            msg = (
+                f"{entry.data_file}: the rows of episode {episode} carry the episode_index "
+                f"{', '.join(str(value) for value in np.unique(indices)[:5])}"
+            )
+            raise DatasetError(msg)
+        return rows
+
+    def column(self, episode: int, name: str) -> NDArray[Any]:
+        """Return one numeric column of an episode.
+
+        Raises:
+            DatasetError: No such column.
+
+        """
+        rows = self.rows(episode)
+        if name not in rows:
+            msg = (
+                f"{self._entry(episode).data_file} has no numeric column {name!r}{nearest_spelling(name, rows)}; "
+                f"it has {', '.join(rows)}"
+            )
+            raise DatasetError(msg)
+        return rows[name]
+
+    def state(self, episode: int, key: str) -> NDArray[Any]:
+        """Return a state group of an episode, ``(N, D)`` in the dataset's own units and type."""
+        return self._group(episode, key, self.modality.state, "state")
+
+    def action(self, episode: int, key: str) -> NDArray[Any]:
+        """Return an action group of an episode, ``(N, D)`` in the dataset's own units and type."""
+        return self._group(episode, key, self.modality.action, "action")
+
+    def instruction(self, episode: int, row: int, annotation: str | None = None) -> str:
+        """Return the task of a row in words.
+
+        Args:
+            episode: Episode.
+            row: Row in the episode.
+            annotation: Annotation key of ``modality.json`` (without ``annotation.``); None takes ``task_index``.
+
+        Raises:
+            DatasetError: No such annotation, or an index without a task.
+
+        """
+        if annotation is None:
+            column = TASK_COLUMN
+        elif annotation in self.modality.annotation:
+            column = self.modality.annotation[annotation]
+        else:
+            msg = (
+                f"{self.root} has no annotation {annotation!r}"
+                f"{nearest_spelling(annotation, self.modality.annotation)}; "
+                f"it has {', '.join(self.modality.annotation) or 'none'}"
+            )
+            raise DatasetError(msg)
+        index = int(self.column(episode, column)[row])
+        if index not in self.tasks:
+            msg = (
+                f"{self.root}: row {row} of episode {episode} has {column} {index}, but the tasks are "
+                f"{', '.join(str(known) for known in self.tasks)}"
+            )
+            raise DatasetError(msg)
+        return self.tasks[index]
+
+    def frames(self, episode: int, camera: str, rows: Sequence[int]) -> NDArray[np.uint8]:
+        """Return frames of a camera, uint8 ``(len(rows), H, W, 3)`` RGB.
+
+        Args:
+            episode: Episode.
+            camera: Camera key of the modality.
+            rows: Rows in the episode, in any order.
+
+        Raises:
+            DatasetError: No such camera or row; the video is missing (the message names where one of a similar name
+                lies), damaged, or shorter than the episode.
+
+        """
+        entry = self._entry(episode)
+        for row in rows:
+            if not 0 <= row < entry.length:
+                msg = f"episode {episode} has {entry.length} rows, but row {row} is asked for"
+                raise DatasetError(msg)
+        video, first = self.video(episode, camera)
+        if first + entry.length > video.frame_count:
+            msg = (
+                f"{video.path} has {video.frame_count - first} frames from the start of episode {episode}, "
+                f"but the episode has {entry.length} rows"
+            )
+            raise DatasetError(msg)
+        return video.read([first + row for row in rows])
+
+    def video(self, episode: int, camera: str) -> tuple[VideoReader, int]:
+        """Return the open video of a camera and the number of the episode's first frame in it."""
+        if camera not in self.modality.video:
+            msg = (
+                f"{self.root} has no camera {camera!r}{nearest_spelling(camera, self.modality.video)}; "
+                f"it has {', '.join(self.modality.video) or 'none'}"
+            )
+            raise DatasetError(msg)
+        return self.feature_video(episode, self.modality.video[camera])
+
+    def feature_video(self, episode: int, feature: str) -> tuple[VideoReader, int]:
+        """Return the open video of a video feature, and the number of the episode's first frame in it."""
+        entry = self._entry(episode)
+        video = self._open_video(entry.video_files[feature], feature)
+        start = entry.video_starts_s.get(feature)
+        return video, 0 if start is None else video.number_at(start, tolerance_s=0.5 / self.info.fps)
+
+    def stamps(self, episode: int) -> EpisodeStamps | None:
+        """Return the exact source stamps of an episode, and what is known about it; None where none were kept."""
+        path = self._entry(episode).stamps_file
+        return read_stamps(path) if path.exists() else None
+
+    def _entry(self, episode: int) -> EpisodeEntry:
+        if not 0 <= episode < len(self.episodes):
+            msg = f"{self.root} has {len(self.episodes)} episodes, but episode {episode} is asked for"
+            raise DatasetError(msg)
+        return self.episodes[episode]
+
+    def _group(self, episode: int, key: str, groups: dict[str, ModalitySlice], kind: str) -> NDArray[Any]:
+        if key not in groups:
+            msg = f"{self.root} has no {kind} group {key!r}{nearest_spelling(key, groups)}; it has {', '.join(groups)}"
+            raise DatasetError(msg)
+        part = groups[key]
+        column = self.column(episode, part.column)
+        return column.reshape(len(column), -1)[:, part.start : part.end]
+
+    def _read_rows(self, path: Path) -> dict[str, NDArray[Any]]:
+        cache = self._caches.rows
+        if path not in cache:
+            table = read_table(path)
+            names = [name for name, feature in self.info.features.items() if is_number(feature)]
+            cache[path] = {name: column_array(table, name, path) for name in names if name in table.column_names}
+            if not cache[path]:
+                msg = f"{path} has none of the columns that {INFO_FILE} names"
+                raise DatasetError(msg)
+            if len(cache) > _OPEN_FILES:
+                cache.popitem(last=False)
+        cache.move_to_end(path)
+        return cache[path]
+
+    def _open_video(self, path: Path, feature: str) -> VideoReader:
+        cache = self._caches.videos
+        if path not in cache:
+            if not path.is_file():
+                raise DatasetError(_missing_video(path, feature))
+            cache[path] = VideoReader(path)
+            if len(cache) > _OPEN_FILES:
+                cache.popitem(last=False)[1].close()
+        cache.move_to_end(path)
+        return cache[path]
+
+
+def open_dataset(root: Path | str, modality: Modality | None = None) -> Dataset:
+    """Open a dataset: its metadata is read and checked, rows and frames are read when asked for.
+
+    Args:
+        root: Directory with ``meta/info.json``: a dataset of any version, or the GR00T view inside one of v3.0.
+        modality: Groups and cameras by key; None takes ``meta/modality.json``, the one of the GR00T view, or, where
+            there is neither, the whole columns under the keys ``state`` and ``action``.
+
+    Raises:
+        DatasetError: Not a dataset, damaged, or of an unknown version.
+
+    """
+    root = Path(root)
+    info = read_info(root)
+    if info.version is LayoutVersion.V3_0:
+        tasks, episodes = read_tasks(root), _episodes_v3(root, info)
+    else:
+        tasks = read_v2_tasks(read_json_lines(root / TASKS_FILE))
+        episodes = _episodes_v2(root, info)
+    return Dataset(root, info, modality or _find_modality(root, info), tasks, episodes)
+
+
+def _find_modality(root: Path, info: DatasetInfo) -> Modality:
+    for path in (root / MODALITY_FILE, root / GROOT_VIEW / MODALITY_FILE):
+        if path.exists():
+            return parse_modality(read_json(path), str(path), info.features)
+    return whole_columns(info.features)
+
+
+def _video_features(info: DatasetInfo) -> list[str]:
+    return [name for name, feature in info.features.items() if feature["dtype"] == "video"]
+
+
+def _episodes_v3(root: Path, info: DatasetInfo) -> list[EpisodeEntry]:
+    rows = read_episode_rows(root, info.total_episodes)
+    first_of_file: dict[tuple[int, int], int] = {}
+    for row in rows:
+        place = (row["data/chunk_index"], row["data/file_index"])
+        first_of_file[place] = min(first_of_file.get(place, row["dataset_from_index"]), row["dataset_from_index"])
+    episodes = []
+    for row in rows:
+        chunk, number = row["data/chunk_index"], row["data/file_index"]
+        features = [name for name in _video_features(info) if f"videos/{name}/file_index" in row]
+        episodes.append(
+            EpisodeEntry(
+                index=row["episode_index"],
+                length=row["length"],
+                tasks=tuple(row["tasks"]),
+                data_file=root / info.file(info.data_path, chunk=chunk, number=number),
+                first_row=row["dataset_from_index"] - first_of_file[chunk, number],
+                video_files={
+                    name: root
+                    / info.file(
+                        info.video_path or V3_PATHS.video,
+                        chunk=row[f"videos/{name}/chunk_index"],
+                        number=row[f"videos/{name}/file_index"],
+                        video_key=name,
+                    )
+                    for name in features
+                },
+                video_starts_s={name: row[f"videos/{name}/from_timestamp"] for name in features},
+                stamps_file=root / info.file(V3_PATHS.stamps, chunk=chunk, number=number),
+            )
+        )
+    return episodes
+
+
+def _episodes_v2(root: Path, info: DatasetInfo) -> list[EpisodeEntry]:
+    path = root / EPISODES_FILE
+    lines = sorted(read_json_lines(path), key=lambda line: int(line["episode_index"]))[: info.total_episodes]
+    if [line["episode_index"] for line in lines] != list(range(info.total_episodes)):
+        msg = f"{path} must have one line for each of the {info.total_episodes} episodes of {INFO_FILE}"
+        raise DatasetError(msg)
+    # Within the GR00T view everything lies in the dataset around it, and so do the stamps.
+    stamps = V2_PATHS.stamps if not info.data_path.startswith("../") else "../" + V3_PATHS.stamps
+    episodes = []
+    for line in lines:
+        number = int(line["episode_index"])
+        chunk = number // info.chunks_size
+        episodes.append(
+            EpisodeEntry(
+                index=number,
+                length=int(line["length"]),
+                tasks=tuple(line["tasks"]),
+                data_file=root / info.file(info.data_path, chunk=chunk, number=number),
+                first_row=0,
+                video_files={
+                    name: root
+                    / info.file(info.video_path or V2_PATHS.video, chunk=chunk, number=number, video_key=name)
+                    for name in _video_features(info)
+                },
+                video_starts_s={},
+                stamps_file=root / info.file(stamps, chunk=chunk, number=number),
+            )
+        )
+    return episodes
+
+
+def _missing_video(path: Path, feature: str) -> str:
+    """Say that a video is missing, and under which similar name one lies."""
+    place = next((number for number, part in enumerate(path.parts) if part == feature), None)
+    if place is not None:
+        folder = Path(*path.parts[:place])
+        others = [other.name for other in folder.glob("*") if (other / Path(*path.parts[place + 1 :])).is_file()]
+        near = nearest_spelling(feature, others)
+        if near:
+            actual = near.split("'")[1]
+            return (
+                f"{INFO_FILE} names the camera {feature!r}, but its videos lie under {actual!r} in {folder}: "
+                f"give both the same name"
+            )
+    return f"{path} is missing: {INFO_FILE} names the camera {feature!r}, but it has no video there"
