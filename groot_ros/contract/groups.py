@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,12 +59,14 @@ class GroupMap:
         dimensions: The D dimension names of the policy.
         kinds: How each of the D dimensions may be joined in time.
         parts: The maps side by side, one a source.
+        periods: Of each dimension that wraps, the full turn in the robot's units.
 
     """
 
     dimensions: tuple[str, ...]
     kinds: tuple[DimensionKind, ...]
     parts: tuple[PartMap, ...]
+    periods: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def robot_width(self) -> int:
@@ -114,7 +116,12 @@ def state_map(sources: Sequence[StateSource]) -> GroupMap:
         tuple(name for source in sources for name in source.dimensions),
         tuple(kind for source in sources for kind in _source_kinds(source)),
         tuple(source.map for source in sources),
+        {name: period for source in sources for name, period in _periods(source).items()},
     )
+
+
+def _periods(source: StateSource) -> dict[str, float]:
+    return {} if isinstance(source, PoseSource | TransformSource) else source.periods
 
 
 def _source_kinds(source: StateSource) -> list[DimensionKind]:
@@ -151,30 +158,27 @@ def action_map(group: str, actions: Mapping[str, ActionGroup], state: Mapping[st
     if action.kind == "binary" and action.open is not None and action.closed is not None:
         levels = ((action.open.policy, action.closed.policy), (action.open.robot, action.closed.robot))
         return GroupMap(names, (DimensionKind.BINARY,) * len(names), (BinaryMap(names, *levels),))
-    joint_map, inherited_wraps = _joint_action(action, names, sources)
-    wraps = {*action.wraps, *inherited_wraps} if action.meaning is Meaning.POSITION else set()
-    kinds = tuple(DimensionKind.WRAPPED if name in wraps else DimensionKind.CONTINUOUS for name in names)
-    return GroupMap(names, kinds, (joint_map,))
+    joint_map, periods = _joint_action(action, names, sources)
+    if action.meaning is not Meaning.POSITION:
+        return GroupMap(names, (DimensionKind.CONTINUOUS,) * len(names), (joint_map.differences(),))
+    kinds = tuple(DimensionKind.WRAPPED if name in periods else DimensionKind.CONTINUOUS for name in names)
+    return GroupMap(names, kinds, (joint_map,), periods)
 
 
 def _joint_action(
     action: ActionGroup, names: tuple[str, ...], sources: Sequence[StateSource]
-) -> tuple[JointMap, set[str]]:
-    """The units of the action's own keys, or of the state's dimensions of the same names."""
-    factor, offset, wraps = np.ones(len(names)), np.zeros(len(names)), set()
-    if action.has_units:
-        joint_map = action.joint_map(names)
-    else:
-        for source in sources:
-            if isinstance(source, PoseSource | TransformSource):
-                continue
-            for row, name in enumerate(names):
-                if name in source.dimensions:
-                    one = source.map.select([name])
-                    factor[row], offset[row] = one.factor[0], one.offset[0]
-                    wraps |= {name} & set(source.wraps)
-        joint_map = JointMap(names, factor, offset)
-    return (joint_map if action.meaning is Meaning.POSITION else joint_map.differences()), wraps
+) -> tuple[JointMap, dict[str, float]]:
+    """Units and full turns: by the action's own keys, or those of the state's dimensions of the same names."""
+    if action.has_units or action.wraps:
+        return action.joint_map(names), action.turns(action.wraps, names)
+    factor, offset, periods = np.ones(len(names)), np.zeros(len(names)), {}
+    for source in sources:
+        for row, name in enumerate(names):
+            if not isinstance(source, PoseSource | TransformSource) and name in source.dimensions:
+                one = source.map.select([name])
+                factor[row], offset[row] = one.factor[0], one.offset[0]
+                periods.update({name: source.periods[name]} if name in source.periods else {})
+    return JointMap(names, factor, offset), periods
 
 
 def _pose_action(group: str, action: ActionGroup, sources: Sequence[StateSource]) -> GroupMap:

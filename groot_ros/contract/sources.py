@@ -46,11 +46,40 @@ class CameraSource(Part):
         return self.type or (COMPRESSED_IMAGE if self.topic.endswith("/compressed") else IMAGE)
 
 
-class JointSource(UnitKeys):
+class NumberKeys(UnitKeys):
+    """What sources of plain numbers share.
+
+    Attributes:
+        wraps: Dimensions that jump from one end of the circle to the other; they are interpolated by the shortest arc.
+        interpolation: How a value between two messages is found; ``nearest`` for switches and levels.
+        qos: How to subscribe.
+
+    """
+
+    wraps: tuple[Name, ...] = ()
+    interpolation: Literal["linear", "nearest"] = "linear"
+    qos: Reliability = "best_effort"
+
+    @property
+    def dimensions(self) -> tuple[str, ...]:
+        """The policy's dimension names that this source gives."""
+        raise NotImplementedError
+
+    @property
+    def map(self) -> JointMap:
+        """Topic values to policy values."""
+        return self.joint_map(self.dimensions)
+
+    @property
+    def periods(self) -> dict[str, float]:
+        """Of each dimension that wraps, the full turn in topic units."""
+        return self.turns(self.wraps, self.dimensions)
+
+
+class JointSource(NumberKeys):
     """Joints by name, never by position: a JointState, or any message that holds names beside values.
 
-    ``names`` renames the joints for the policy (two arms whose joints bear the same names). ``wraps`` lists joints that
-    jump from one end of the circle to the other; they are interpolated along the shortest arc.
+    ``names`` renames the joints for the policy (two arms whose joints bear the same names).
     """
 
     topic: Name
@@ -59,9 +88,6 @@ class JointSource(UnitKeys):
     field: FieldPath = "position"
     names_field: FieldPath | None = None
     names: tuple[Name, ...] | None = None
-    wraps: tuple[Name, ...] = ()
-    interpolation: Literal["linear", "nearest"] = "linear"
-    qos: Reliability = "best_effort"
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -75,6 +101,7 @@ class JointSource(UnitKeys):
             )
         check_known("wraps", self.wraps, self.dimensions)
         self.joint_map(self.dimensions)
+        self.turns(self.wraps, self.dimensions)
         return self
 
     @property
@@ -92,26 +119,19 @@ class JointSource(UnitKeys):
         """The policy's dimension names that this source gives."""
         return self.names or self.joints
 
-    @property
-    def map(self) -> JointMap:
-        """Topic values to policy values."""
-        return self.joint_map(self.dimensions)
 
-
-class ArraySource(UnitKeys):
+class ArraySource(NumberKeys):
     """A Float64MultiArray: a bare list of numbers, whose order is written out as ``names``."""
 
     topic: Name
     names: tuple[Name, ...] = Field(min_length=1)
-    wraps: tuple[Name, ...] = ()
-    interpolation: Literal["linear", "nearest"] = "linear"
-    qos: Reliability = "best_effort"
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         check_unique("names", self.names)
         check_known("wraps", self.wraps, self.names)
         self.joint_map(self.names)
+        self.turns(self.wraps, self.names)
         return self
 
     @property
@@ -124,22 +144,14 @@ class ArraySource(UnitKeys):
         """The policy's dimension names that this source gives."""
         return self.names
 
-    @property
-    def map(self) -> JointMap:
-        """Topic values to policy values."""
-        return self.joint_map(self.dimensions)
 
-
-class FieldSource(UnitKeys):
+class FieldSource(NumberKeys):
     """Numbers at any paths of any message, as ``linear.x`` or ``points[0].positions[2]``."""
 
     topic: Name
     type: MessageType
     fields: tuple[FieldPath, ...] = Field(min_length=1)
     names: tuple[Name, ...] | None = None
-    wraps: tuple[Name, ...] = ()
-    interpolation: Literal["linear", "nearest"] = "linear"
-    qos: Reliability = "best_effort"
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -147,6 +159,7 @@ class FieldSource(UnitKeys):
         check_names(self.names, self.fields)
         check_known("wraps", self.wraps, self.dimensions)
         self.joint_map(self.dimensions)
+        self.turns(self.wraps, self.dimensions)
         return self
 
     @property
@@ -158,11 +171,6 @@ class FieldSource(UnitKeys):
     def dimensions(self) -> tuple[str, ...]:
         """The policy's dimension names that this source gives; the paths, where no names are written."""
         return self.names or self.fields
-
-    @property
-    def map(self) -> JointMap:
-        """Topic values to policy values."""
-        return self.joint_map(self.dimensions)
 
 
 class RotationKeys(Part):

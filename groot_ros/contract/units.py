@@ -119,6 +119,25 @@ class UnitKeys(Part):
         ]
         return JointMap(tuple(names), np.array(factors, np.float64), np.array(offsets, np.float64))
 
+    def turns(self, wraps: Sequence[str], names: Sequence[str]) -> dict[str, float]:
+        """Of each dimension in ``wraps``, the full turn in topic units.
+
+        Raises:
+            FaultyKeyError: A dimension that is no angle.
+
+        """
+        topic_units = _spread("topic_unit", self.topic_unit, names, None)
+        policy_units = _spread("policy_unit", self.policy_unit, names, None)
+        periods = {}
+        for name in wraps:
+            row = list(names).index(name)
+            unit = topic_units[row] or SI_UNITS[UNITS[policy_units[row] or "rad"][0]]
+            quantity, size = UNITS[unit]
+            if quantity != "angle":
+                raise FaultyKeyError("wraps", f"found {name!r} in {unit}", "only an angle, in rad or deg, wraps")
+            periods[name] = 2 * math.pi / size
+        return periods
+
 
 def _spread(key: str, value: T | Sequence[T] | Mapping[str, T], names: Sequence[str], default: T) -> list[T]:
     """One value a dimension, from one of the three ways to write them."""

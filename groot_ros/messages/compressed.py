@@ -52,7 +52,7 @@ class CompressedFrame(Frame):
         if layout is None or pixels.dtype not in (np.uint8, np.uint16):
             msg = f"{self.where}: found {channels} channels of {pixels.dtype}, wanted a grey or colour picture"
             raise MessageError(msg)
-        return pixels, ENCODINGS[f"{layout}{8 * pixels.itemsize}"]
+        return pixels.view(f"u{pixels.itemsize}"), ENCODINGS[f"{layout}{8 * pixels.itemsize}"]
 
 
 def read_compressed_image(message: Any, where: str) -> CompressedFrame:  # noqa: ANN401 - rclpy's or rosbags' message

@@ -1,0 +1,111 @@
+"""The streams of all groups of states, or of commands: one a source, each with its values at any time it covers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from groot_ros.alignment.not_ready import NotReady, Reason
+from groot_ros.alignment.ring import StampedRing
+from groot_ros.alignment.states import Array, StateInterpolation
+from groot_ros.alignment.stream import Stream, seconds
+from groot_ros.contract.contract import Contract
+from groot_ros.contract.groups import GroupMap, state_map
+from groot_ros.contract.sources import StateSource
+from groot_ros.contract.timing import nanoseconds
+
+MOST_SAMPLES = 20_000
+
+
+class StateStreams:
+    """Groups of values over time.
+
+    Args:
+        prefix: ``state`` or ``action``; the streams are ``<prefix>.<group>``, and ``<prefix>.<group>[1]`` for a
+            group's second source.
+        groups: The sources of each group.
+        contract: The numbers of ``alignment``.
+        span_ns: How far back samples are kept.
+
+    """
+
+    def __init__(
+        self, prefix: str, groups: Mapping[str, Sequence[StateSource]], contract: Contract, span_ns: int
+    ) -> None:
+        self._max_gap_ns = nanoseconds(contract.alignment.max_age_s)
+        self._maps: dict[str, GroupMap] = {}
+        self._groups: dict[str, list[tuple[Stream[Array], StateInterpolation, int]]] = {}
+        for group, sources in groups.items():
+            self._maps[group] = state_map(sources)
+            self._groups[group] = []
+            for index, source in enumerate(sources):
+                name = f"{prefix}.{group}" if index == 0 else f"{prefix}.{group}[{index}]"
+                timing = contract.stream_timing(f"{prefix}.{group}")
+                ring: StampedRing[Array] = StampedRing(span_ns, MOST_SAMPLES)
+                stream = Stream(name, source.topic, timing, ring, contract.alignment)
+                width = state_map([source]).robot_width
+                self._groups[group].append((stream, StateInterpolation(source), width))
+
+    @property
+    def names(self) -> list[str]:
+        """The groups."""
+        return list(self._groups)
+
+    @property
+    def streams(self) -> list[Stream[Array]]:
+        """All streams."""
+        return [stream for group in self._groups.values() for stream, _, _ in group]
+
+    def add(self, group: str, source_index: int, header_ns: int | None, values: Array, received_ns: int) -> bool:
+        """Take the values ``(R,)`` of one message; whether they count.
+
+        Raises:
+            ValueError: Another number of values than the source has.
+
+        """
+        stream, _, width = self._groups[group][source_index]
+        if values.shape != (width,):
+            msg = f"{stream.name}: found values of shape {values.shape}, wanted ({width},)"
+            raise ValueError(msg)
+        if not math.isfinite(values.sum()):
+            stream.refuse(
+                f"{stream.name}: a message on {stream.topic} holds {values}; a state must be finite", received_ns
+            )
+            return False
+        return stream.add(header_ns, values, received_ns)
+
+    def unmet(self, stamp_ns: int) -> NotReady | None:
+        """The first stream that has no value at a time; None where all have one."""
+        for stream in self.streams:
+            ring = stream.ring
+            after = ring.at_or_after(stamp_ns)
+            if after == len(ring):
+                late = f"{seconds(stamp_ns - ring.stamp(-1))} s before it" if len(ring) else "not there"
+                return _unmatched(stream, f"the newest sample is {late}, and none has come since")
+            if ring.stamp(after) == stamp_ns:
+                continue
+            if after == 0:
+                return _unmatched(stream, f"its first sample came {seconds(ring.stamp(0) - stamp_ns)} s after it")
+            gap_ns = ring.stamp(after) - ring.stamp(after - 1)
+            if gap_ns > self._max_gap_ns:
+                return _unmatched(
+                    stream,
+                    f"it lies in a gap of {seconds(gap_ns)} s between two samples, allowed are "
+                    f"{seconds(self._max_gap_ns)} s",
+                )
+        return None
+
+    def policy_values(self, group: str, stamp_ns: int) -> Array:
+        """The values of a group at a time in the policy's units, float64 ``(D,)``; before the first sample, its values.
+
+        Only after `unmet` has found nothing at this time, or at a later one.
+        """
+        values = [interpolation.at(stream.ring, stamp_ns) for stream, interpolation, _ in self._groups[group]]
+        return self._maps[group].to_policy(np.concatenate(values) if values else np.empty(0))
+
+
+def _unmatched(stream: Stream[Array], why: str) -> NotReady:
+    sentence = f"{stream.name}: no value on {stream.topic} belongs to the reference stamp: {why}"
+    return NotReady(Reason.UNMATCHED, stream.name, sentence)

@@ -1,0 +1,60 @@
+"""A state between two samples: straight for numbers, the shortest arc for angles that wrap, slerp for poses."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from groot_ros.alignment.ring import StampedRing
+from groot_ros.contract.sources import PoseSource, StateSource, TransformSource
+from groot_ros.numerics.rotations import slerp_quaternion
+
+Array = NDArray[np.float64]
+
+
+class StateInterpolation:
+    """How the values of one source lie between two samples.
+
+    Args:
+        source: The source; its values are in topic units.
+
+    """
+
+    def __init__(self, source: StateSource) -> None:
+        self.is_pose = isinstance(source, PoseSource | TransformSource)
+        self.is_nearest = not isinstance(source, PoseSource | TransformSource) and source.interpolation == "nearest"
+        periods = {} if isinstance(source, PoseSource | TransformSource) else source.periods
+        self._wraps = np.array([name in periods for name in source.dimensions])
+        self._periods = np.array([periods.get(name, 1.0) for name in source.dimensions])
+
+    def at(self, ring: StampedRing[Array], stamp_ns: int) -> Array:
+        """The values at a time between the ring's oldest and newest sample; the first one's before them.
+
+        Args:
+            ring: The samples.
+            stamp_ns: The time; not after the newest sample.
+
+        """
+        after = ring.at_or_after(stamp_ns)
+        if after == 0 or ring.stamp(after) == stamp_ns:
+            return ring.value(after)
+        if self.is_nearest:
+            return ring.value(ring.nearest(stamp_ns))
+        before_ns = ring.stamp(after - 1)
+        fraction = (stamp_ns - before_ns) / (ring.stamp(after) - before_ns)
+        return self._between(ring.value(after - 1), ring.value(after), fraction)
+
+    def _between(self, start: Array, end: Array, fraction: float) -> Array:
+        if self.is_pose:
+            rotation = slerp_quaternion(start[3:], end[3:], np.float64(fraction))
+            return np.concatenate([start[:3] + fraction * (end[:3] - start[:3]), rotation])
+        if not self._wraps.any():
+            return start + fraction * (end - start)
+        way = end - start
+        values = start + fraction * (way - self._whole_turns(way))
+        # Which of the two ends of the circle the topic uses is not known; it lies opposite to the samples' middle.
+        return values - self._whole_turns(values - (start + end) / 2)
+
+    def _whole_turns(self, way: Array) -> Array:
+        turns: Array = np.round(way / self._periods) * self._periods * self._wraps
+        return turns
