@@ -63,7 +63,7 @@ class PatchEncoder:
         )
 
     @property
-    def tokens_per_patch_group(self) -> int:
+    def patches_per_token(self) -> int:
         """Patches that are merged into one token."""
         return self.merge_size**2
 
@@ -96,7 +96,7 @@ class PatchEncoder:
 
     def tokens(self, height: int, width: int) -> int:
         """Tokens that an image of that size takes in the prompt."""
-        return math.prod(self.grid(height, width)) // self.tokens_per_patch_group
+        return math.prod(self.grid(height, width)) // self.patches_per_token
 
     def resize(self, frames: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Frames ``(N, H, W, 3)`` as the network sees them, uint8, bicubic."""
