@@ -21,8 +21,8 @@ class Columns:
 
     Attributes:
         names: One for each column.
-        kinds: Continuous: as a number; wrapped: by the shortest arc; binary: never between its two values; rotation: one
-            of four neighbours that make a quaternion x, y, z, w.
+        kinds: Continuous: as a number; wrapped: by the shortest arc; binary: never between its two values; rotation:
+            one of four neighbours that make a quaternion x, y, z, w.
         periods: Length of a full turn of a wrapped column in its unit; infinity elsewhere.
 
     """

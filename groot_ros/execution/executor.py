@@ -2,105 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
-from enum import Enum
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from groot_ros.contract import Contract
+from groot_ros.contract.actions import Meaning
+from groot_ros.contract.outputs import GripperCommandOutput, JointTrajectoryOutput, TwistOutput
+from groot_ros.contract.timing import nanoseconds
+from groot_ros.errors import ContractError, MotionError
 from groot_ros.execution.commands import Command
-from groot_ros.execution.outputs import CommandMap
-from groot_ros.observation import ActionChunk
+from groot_ros.execution.deltas import integrate_deltas
+from groot_ros.execution.gripper_sender import GripperSender
+from groot_ros.execution.latency import LatencyWindow, expired_sentence
+from groot_ros.execution.limits import route_limits
+from groot_ros.execution.outputs import CommandMap, Measurement, Route
+from groot_ros.execution.plan import Plan
+from groot_ros.execution.reference import Reference, StartRamp
+from groot_ros.execution.sampled_sender import SampledSender, SteppedSender
+from groot_ros.execution.schedule import Schedule
+from groot_ros.execution.sender import Sender
+from groot_ros.execution.start_gate import start_ramp
+from groot_ros.execution.status import Acceptance, ExecutorStatus, HoldReason, Inference, Refusal
+from groot_ros.execution.strategies import make_strategy
+from groot_ros.execution.trajectory_sender import TrajectorySender
+from groot_ros.execution.twist_sender import TwistSender
+from groot_ros.execution.urdf import UrdfLimits
+from groot_ros.observation import NANOSECONDS_PER_SECOND, ActionChunk
 
-
-class Refusal(Enum):
-    """Why a chunk is not executed."""
-
-    RESET = "reset"
-    EXPIRED = "expired"
-    INVALID = "invalid"
-    BEYOND_LIMIT = "beyond_limit"
-    START_JUMP = "start_jump"
-    NOT_MEASURED = "not_measured"
-
-
-class HoldReason(Enum):
-    """Why the robot is held."""
-
-    NO_PLAN = "no_plan"
-    NO_OBSERVATION = "no_observation"
-    INFERENCE_OVERDUE = "inference_overdue"
-    CLIPPED = "clipped"
-    CLOCK_JUMPED_BACK = "clock_jumped_back"
-    REQUESTED = "requested"
-
-
-@dataclass(frozen=True)
-class Inference:
-    """A prediction that is about to start: hand it back with its chunk.
-
-    Attributes:
-        epoch: The executor's epoch at the start; a reset makes it worthless.
-        started_ns: When it started.
-        observation_stamp_ns: Stamp of its observation.
-        prefix: For real-time chunking: the rows still to come, in the policy's units on the grid of the observation
-            (row j for ``stamp + j * period``), to be given to the policy as ``previous_chunk``; else None.
-        frozen_rows: Rows of the prefix that will have been executed when the chunk arrives, by measured latency.
-
-    """
-
-    epoch: int
-    started_ns: int
-    observation_stamp_ns: int
-    prefix: ActionChunk | None = None
-    frozen_rows: int = 0
-
-
-@dataclass(frozen=True)
-class Acceptance:
-    """What became of a chunk: ``refusal`` is None when it is executed; ``sentence`` says why it is not."""
-
-    refusal: Refusal | None = None
-    sentence: str = ""
-
-    @property
-    def accepted(self) -> bool:
-        """Whether the chunk is executed."""
-        return self.refusal is None
-
-
-@dataclass(frozen=True)
-class ExecutorStatus:
-    """For ``/diagnostics`` and ``~/status``.
-
-    Attributes:
-        holding: Why the robot is held; None while a plan is executed.
-        chunk_age_s: Time since the observation of the newest chunk; None without a plan.
-        rows_ahead: Rows of the plan after now.
-        latency_s: The latency that is reckoned with; 0 while unknown.
-        seam_jump: Largest step of any column at the last switch between chunks, in the robot's units.
-        chunks: Chunks accepted.
-        holds: Holds by reason.
-        clips: Commands that a position or workspace limit changed, by the robot's name.
-        slowed: Commands that a rate limit changed, by the robot's name.
-        refusals: Chunks refused by reason.
-        last_refusal: The sentence of the last refusal.
-
-    """
-
-    holding: HoldReason | None
-    chunk_age_s: float | None
-    rows_ahead: int
-    latency_s: float
-    seam_jump: float
-    chunks: int
-    holds: Mapping[HoldReason, int] = field(default_factory=dict)
-    clips: Mapping[str, int] = field(default_factory=dict)
-    slowed: Mapping[str, int] = field(default_factory=dict)
-    refusals: Mapping[Refusal, int] = field(default_factory=dict)
-    last_refusal: str = ""
+CLOCK_DISORDER_NS = 50_000_000
+"""Two threads may read the clock in one order and call in the other; a clock that was set back jumps further."""
 
 
 class Executor:
@@ -108,8 +42,8 @@ class Executor:
 
     One thread at a time: the node guards it with a lock. The order of calls::
 
-        executor = Executor(contract)
-        executor.observe(observation.state, stamp_ns=..., now_ns=now)      # each fresh observation or joint state
+        executor = Executor(contract, horizon=policy.horizon)
+        executor.observe(observation.state, observation.stamp_ns, now)      # each fresh observation
         if executor.inference_due(now):
             inference = executor.begin_inference(observation.stamp_ns, now)
             chunk = policy.predict(observation, inference.prefix, frozen_rows=inference.frozen_rows)   # elsewhere
@@ -119,30 +53,60 @@ class Executor:
         for command in executor.hold(now):                                  # enable off, deactivate, SIGTERM
             publish(command)
 
-    A call whose time is before that of the last one clears the plan (simulation restarted) and holds.
+    A clock that jumps back (a simulation that starts again) drops the plan and the inference in flight, and holds.
     """
 
-    def __init__(self, contract: Contract, *, horizon: int, urdf: str | None = None) -> None:
+    def __init__(self, contract: Contract, *, horizon: int, urdf: UrdfLimits | None = None) -> None:
         """Prepare for one contract.
 
         Args:
             contract: Outputs, limits and the key ``motion``.
             horizon: Rows of the policy's chunks.
-            urdf: The robot's description as XML, where the contract takes limits from a topic or file.
+            urdf: The robot's description, where the contract takes limits from it.
 
         Raises:
-            ContractError: The limits cannot be read, or the settings cannot go together.
+            ContractError: The description is missing or lacks a joint, or the settings cannot go together.
 
         """
         self.map = CommandMap.from_contract(contract)
+        self._contract = contract
+        self._motion = contract.motion
+        _check_settings(contract, self.map, urdf)
+        self._synchronous = contract.motion.mode == "synchronous"
+        self._strategy = make_strategy(contract.motion)
+        self._limits = {route.name: route_limits(contract, route, urdf) for route in self.map.routes}
+        self._senders = {route.name: self._sender(route) for route in self.map.routes}
+        self.latency = LatencyWindow(size=contract.motion.latency_window, percentile=contract.motion.latency_percentile)
+        self._schedule = Schedule(contract.motion, contract.period_ns, horizon, self.latency)
+        self._epoch = 0
+        self._now_ns: int | None = None
+        self._plan: Plan | None = None
+        self._chunk_stamp_ns = 0
+        self._references: dict[str, Reference] = {}
+        self._measurement: Measurement | None = None
+        self._fresh_ns: int | None = None
+        self._newest_stamp_ns: int | None = None
+        self._continues = False
+        self._holding: HoldReason | None = HoldReason.NO_PLAN
+        self._pending_hold = False
+        self._seam_jump = 0.0
+        self._chunks = 0
+        self._holds: Counter[HoldReason] = Counter()
+        self._refusals: Counter[Refusal] = Counter()
+        self._last_refusal = ""
 
     @property
     def epoch(self) -> int:
-        """Rises with each reset; an inference of an older epoch is refused."""
-        raise NotImplementedError
+        """Rises with each reset, hold and change of task; an inference of an older epoch is refused."""
+        return self._epoch
+
+    @property
+    def holding(self) -> HoldReason | None:
+        """Why the robot is held or has not begun to move; None while a plan is executed."""
+        return self._holding
 
     def observe(
-        self, state: Mapping[str, NDArray[np.floating]], stamp_ns: int, now_ns: int, *, fresh: bool = True
+        self, state: Mapping[str, NDArray[np.floating]], stamp_ns: int, now_ns: int, *, complete: bool = True
     ) -> None:
         """Note where the robot is.
 
@@ -150,50 +114,329 @@ class Executor:
             state: State groups in the policy's units ``(T, D)``, newest last, as in an Observation.
             stamp_ns: Their time.
             now_ns: The node's clock.
-            fresh: Whether this is a whole observation (cameras too), which keeps the hold away; False for joint states
-                alone, which serve the start gate and the twist's feedback.
+            complete: Whether cameras and all were there, so that the robot may go on moving; False for states alone,
+                which serve the start gate and the feedback of twists. An observation that was seen before is not fresh.
 
         """
-        raise NotImplementedError
+        now_ns = self._tick(now_ns)
+        if self._measurement is None or stamp_ns >= self._measurement.stamp_ns:
+            self._measurement = self.map.measure(state, stamp_ns)
+        if complete and (self._newest_stamp_ns is None or stamp_ns > self._newest_stamp_ns):
+            self._newest_stamp_ns, self._fresh_ns = stamp_ns, now_ns
 
     def inference_due(self, now_ns: int) -> bool:
         """Whether the next inference must start now so that its chunk arrives in time; False while one is running."""
-        raise NotImplementedError
+        now_ns = self._tick(now_ns)
+        return self._schedule.due(now_ns)
 
     def begin_inference(self, observation_stamp_ns: int, now_ns: int) -> Inference:
         """Note that an inference starts, and cut its prefix from what is still to be executed."""
-        raise NotImplementedError
+        now_ns = self._tick(now_ns)
+        inference = Inference(self._epoch, now_ns, observation_stamp_ns, self._measurement)
+        if self._strategy.uses_prefix and self._continues and self._plan is not None and self.latency.known:
+            inference = self._with_prefix(inference, self._plan)
+        self._schedule.began(now_ns)
+        return inference
 
     def cancel_inference(self, inference: Inference, now_ns: int) -> None:
         """Note that an inference ended without a chunk."""
-        raise NotImplementedError
+        self._tick(now_ns)
+        if inference.epoch == self._epoch:
+            self._schedule.ended()
 
     def accept(self, chunk: ActionChunk, inference: Inference, now_ns: int) -> Acceptance:
         """Take a chunk (with the rollout transform of the tag applied) into the plan, or refuse it with a sentence."""
-        raise NotImplementedError
+        now_ns = self._tick(now_ns)
+        try:
+            refusal = self._take(chunk, inference, now_ns)
+        except MotionError as error:
+            refusal = Acceptance(Refusal.INVALID, str(error))
+        if refusal is None:
+            self._chunks += 1
+            return Acceptance()
+        if refusal.refusal is not None:
+            self._refusals[refusal.refusal] += 1
+            self._last_refusal = refusal.sentence
+        if refusal.refusal in {Refusal.BEYOND_LIMIT, Refusal.INVALID} and self._holding is None:
+            self._drop(HoldReason.CLIPPED)
+        return refusal
 
     def commands(self, now_ns: int, outputs: Collection[str] | None = None) -> list[Command]:
         """What must be sent now.
 
-        Trajectories come when the plan has changed or the one that was sent runs short; array, pose and twist outputs
-        on every call (call at their ``rate_hz``); gripper goals on a change. When the plan or the observations have
-        been missing for ``hold_s``, the commands of a hold come once.
+        Trajectories come when the plan has changed or the one that was sent runs short; array, float, pose and twist
+        outputs on every call (call at their ``rate_hz``); gripper goals on a change. When the plan or the observations
+        have been missing for ``hold_s``, the commands of a hold come once, for all outputs.
 
         Args:
             now_ns: The node's clock.
             outputs: Names of the outputs whose timer this is; all by default.
 
         """
-        raise NotImplementedError
+        now_ns = self._tick(now_ns)
+        if self._holding is None:
+            reason = self._reason_to_hold(now_ns)
+            if reason is not None:
+                self._drop(reason)
+        if self._pending_hold:
+            self._pending_hold = False
+            return self._hold_commands(now_ns, ramp=True)
+        commands: list[Command] = []
+        for name, sender in self._senders.items():
+            if outputs is None or name in outputs:
+                commands += sender.commands(self._references.get(name), now_ns, self._measurement)
+        return commands
 
     def hold(self, now_ns: int) -> list[Command]:
-        """Stop: drop the plan, refuse the inference in flight, and return the commands that stop every output."""
-        raise NotImplementedError
+        """Stop: drop the plan, make the inference in flight worthless, and return what stops every output.
+
+        It may be the last that is ever sent, so nothing is left to later calls.
+        """
+        now_ns = self._tick(now_ns)
+        self._epoch += 1
+        self._drop(HoldReason.REQUESTED)
+        self._pending_hold = False
+        return self._hold_commands(now_ns, ramp=False)
 
     def reset(self, now_ns: int) -> None:
-        """Forget the plan; an inference in flight is refused. Sends nothing: call :meth:`hold` to stop."""
-        raise NotImplementedError
+        """Forget the plan and where the robot was, and refuse the inference in flight; the next commands are a hold."""
+        self._tick(now_ns)
+        self._epoch += 1
+        self._measurement = self._fresh_ns = self._newest_stamp_ns = None
+        if self._holding is None:
+            self._drop(HoldReason.NO_PLAN)
+        else:
+            self._schedule.reset()
+
+    def change_task(self, now_ns: int) -> None:
+        """A new instruction: refuse the inference in flight, and let the next one begin at once and without a prefix.
+
+        The rows that are still planned go on, so that the robot does not stop for a change of words.
+        """
+        self._tick(now_ns)
+        self._epoch += 1
+        self._continues = False
+        self._schedule.reset()
+
+    def start_up_fault(self, latency_ns: int) -> str | None:
+        """Whether a latency measured before any motion leaves rows to execute: the sentence of a refusal, or None."""
+        if self._synchronous:
+            return None
+        return expired_sentence(latency_ns, self._schedule.horizon, self._contract.period_s)
 
     def status(self, now_ns: int) -> ExecutorStatus:
         """What is going on."""
-        raise NotImplementedError
+        now_ns = self._tick(now_ns)
+        plan = self._plan
+        return ExecutorStatus(
+            holding=self._holding,
+            chunk_age_s=None if plan is None else (now_ns - self._chunk_stamp_ns) / NANOSECONDS_PER_SECOND,
+            rows_ahead=0 if plan is None else plan.rows_ahead(now_ns),
+            latency_s=self.latency.latency_ns / NANOSECONDS_PER_SECOND,
+            seam_jump=self._seam_jump,
+            chunks=self._chunks,
+            holds=dict(self._holds),
+            clips=_added(sender.clips for sender in self._senders.values()),
+            slowed=_added(sender.slowed for sender in self._senders.values()),
+            refusals=dict(self._refusals),
+            last_refusal=self._last_refusal,
+        )
+
+    def _take(self, chunk: ActionChunk, inference: Inference, now_ns: int) -> Acceptance | None:
+        """Put a chunk into the plan; what speaks against it, or None."""
+        if inference.epoch != self._epoch:
+            return Acceptance(Refusal.RESET, "the chunk was begun before a reset, a hold or a new instruction")
+        self._schedule.ended()
+        latency_ns = now_ns - inference.observation_stamp_ns
+        self.latency.add(latency_ns)
+        if self._synchronous:
+            # The robot has waited: row 0 begins now, however long the inference took.
+            new = self._new_plan(replace(chunk, stamp_ns=now_ns + self._contract.period_ns), inference)
+            new = new.first(self._schedule.rows)
+            self._fresh_ns = now_ns
+        else:
+            sentence = expired_sentence(now_ns - chunk.stamp_ns, chunk.horizon, chunk.period_s)
+            if sentence is not None:
+                return Acceptance(Refusal.EXPIRED, sentence)
+            if not self._is_fresh(now_ns):
+                return Acceptance(
+                    Refusal.NO_OBSERVATION, f"no fresh observation for {self._motion.hold_s} s: the chunk is too old"
+                )
+            new = self._new_plan(chunk, inference)
+        refusal = self._beyond_limit(new, now_ns)
+        if refusal is not None:
+            return refusal
+        ramps: dict[str, StartRamp | None] = {}
+        if self._holding is not None:
+            for route in self.map.routes:
+                first = route.values(new.at(now_ns))[0]
+                way = start_ramp(
+                    route,
+                    first,
+                    now_ns,
+                    self._motion,
+                    measurement=self._measurement,
+                    commanded=self._senders[route.name].commanded(now_ns),
+                )
+                if isinstance(way, Acceptance):
+                    return way
+                ramps[route.name] = way
+        else:
+            ramps = {name: reference.ramp for name, reference in self._references.items()}
+        self._join(new, ramps, now_ns)
+        self._chunk_stamp_ns = chunk.stamp_ns
+        self._schedule.accepted(chunk.stamp_ns, now_ns)
+        return None
+
+    def _new_plan(self, chunk: ActionChunk, inference: Inference) -> Plan:
+        plan = Plan.from_chunk(self.map.layout, chunk)
+        return replace(plan, rows=integrate_deltas(self.map, plan.rows, inference.measurement))
+
+    def _join(self, new: Plan, ramps: Mapping[str, StartRamp | None], now_ns: int) -> None:
+        if self._plan is None or self._synchronous:
+            self._plan = new
+        else:
+            plan = self._strategy.merge(self._plan, new, now_ns)
+            step = np.abs(plan.columns.difference(self._plan.at(now_ns), plan.at(now_ns)))[0]
+            sent = [
+                index
+                for route in self.map.routes
+                for position, index in enumerate(route.indices)
+                if position not in route.levels
+            ]
+            self._seam_jump = float(step[sent].max(initial=0.0))
+            # As far back as an observation may lie whose prefix is cut from this plan.
+            self._plan = plan.since(now_ns - self._schedule.horizon * self._contract.period_ns)
+        self._references = {
+            route.name: Reference(self._plan.select(route.indices), _running(ramps[route.name], now_ns))
+            for route in self.map.routes
+        }
+        self._holding = None
+        self._pending_hold = False
+        self._continues = True
+
+    def _beyond_limit(self, new: Plan, now_ns: int) -> Acceptance | None:
+        """Refuse a chunk that wants what no clamping makes sensible; after a hold for clipping, any clipping at all."""
+        allowed = 0.0 if self._holding is HoldReason.CLIPPED else self._motion.far_beyond
+        _, rows = new.ahead(now_ns)
+        for route in self.map.routes:
+            limits, values = self._limits[route.name], route.values(rows)
+            excess = limits.excess(values)
+            excess[:, list(route.levels)] = 0.0
+            if excess.size and excess.max() > allowed:
+                row, column = np.unravel_index(int(np.argmax(excess)), excess.shape)
+                return Acceptance(
+                    Refusal.BEYOND_LIMIT,
+                    f"output {route.name}: the policy wants {route.names[column]} at {values[row, column]:.3f}, but "
+                    f"its limits are {limits.lower[column]:.3f} to {limits.upper[column]:.3f}; check the units and "
+                    "limits of the contract",
+                )
+        return None
+
+    def _with_prefix(self, inference: Inference, plan: Plan) -> Inference:
+        """Add the rows that are still to come, on the grid of the observation."""
+        stamp_ns, period_s = inference.observation_stamp_ns, self._contract.period_s
+        stamps = stamp_ns + np.round(np.arange(self._schedule.horizon) * period_s * NANOSECONDS_PER_SECOND).astype(
+            np.int64
+        )
+        # The first row that is ahead when the chunk arrives is frozen too: the robot is already on its way there.
+        frozen = self.latency.whole_rows(period_s) + 2
+        overlap = max(self._motion.rtc_overlap_rows or self._schedule.horizon, frozen)
+        stamps = stamps[stamps <= plan.end_ns][:overlap]
+        if stamps.size == 0 or stamps[0] < plan.start_ns:
+            return inference
+        prefix = self.map.layout.chunk(plan.at(stamps), stamp_ns, period_s)
+        return replace(inference, prefix=prefix, frozen_rows=min(frozen, len(stamps)))
+
+    def _reason_to_hold(self, now_ns: int) -> HoldReason | None:
+        patience_ns = nanoseconds(self._motion.hold_s)
+        if not self._is_fresh(now_ns):
+            return HoldReason.NO_OBSERVATION
+        if self._plan is None or now_ns > self._plan.end_ns + patience_ns:
+            return HoldReason.NO_PLAN
+        if self._schedule.overdue(now_ns):
+            return HoldReason.INFERENCE_OVERDUE
+        longest_ns = nanoseconds(self._motion.clip_hold_s)
+        for sender in self._senders.values():
+            if sender.limited_since_ns is not None and now_ns - sender.limited_since_ns > longest_ns:
+                return HoldReason.CLIPPED
+        return None
+
+    def _is_fresh(self, now_ns: int) -> bool:
+        return self._fresh_ns is not None and now_ns - self._fresh_ns <= nanoseconds(self._motion.hold_s)
+
+    def _drop(self, reason: HoldReason) -> None:
+        """Give up the plan; the commands of a hold are due."""
+        if self._holding is None:
+            self._holds[reason] += 1
+            self._pending_hold = True
+        self._holding = reason
+        self._plan, self._references, self._continues = None, {}, False
+        self._schedule.plan_lost()
+        if reason in {HoldReason.REQUESTED, HoldReason.CLOCK_JUMPED_BACK}:
+            self._schedule.reset()
+
+    def _hold_commands(self, now_ns: int, *, ramp: bool) -> list[Command]:
+        return [
+            command
+            for sender in self._senders.values()
+            for command in sender.hold(now_ns, self._measurement, ramp=ramp)
+        ]
+
+    def _tick(self, now_ns: int) -> int:
+        """Note the time; a clock that jumped back makes all that was planned meaningless."""
+        if self._now_ns is None or now_ns >= self._now_ns:
+            self._now_ns = now_ns
+        elif self._now_ns - now_ns > CLOCK_DISORDER_NS:
+            self._now_ns = now_ns
+            self._epoch += 1
+            self._measurement = self._fresh_ns = self._newest_stamp_ns = None
+            for sender in self._senders.values():
+                sender.forget(now_ns)
+            self._drop(HoldReason.CLOCK_JUMPED_BACK)
+        return self._now_ns
+
+    def _sender(self, route: Route) -> Sender:
+        limits, target = self._limits[route.name], route.target
+        if isinstance(target, JointTrajectoryOutput):
+            return TrajectorySender(route, target, limits, self._motion)
+        if isinstance(target, TwistOutput):
+            return TwistSender(route, target, limits, self._motion)
+        if isinstance(target, GripperCommandOutput):
+            return GripperSender(route, target, limits, self._motion)
+        return (SteppedSender if route.is_stepped else SampledSender)(route, limits, self._motion)
+
+
+def _running(ramp: StartRamp | None, now_ns: int) -> StartRamp | None:
+    return ramp if ramp is not None and now_ns < ramp.start_ns + ramp.duration_ns else None
+
+
+def _added(counters: Iterable[Counter[str]]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for counter in counters:
+        total += counter
+    return dict(total)
+
+
+def _check_settings(contract: Contract, commands: CommandMap, urdf: UrdfLimits | None) -> None:
+    where = contract.path or contract.robot
+    limits = contract.limits
+    if limits is not None and limits.urdf is not None and urdf is None:
+        msg = f"{where}: limits.urdf names {limits.urdf!r}, but no robot description was handed over"
+        raise ContractError(msg)
+    if urdf is not None and limits is not None:
+        for route in commands.routes:
+            for name in () if route.is_cartesian else route.names:
+                if name not in urdf.joints and name not in limits.joints:
+                    msg = (
+                        f"{where}: outputs.{route.name} sends {name!r}, which the robot description does not have as a "
+                        f"moving joint; it has {', '.join(urdf.joints)}; write limits.joints.{name}"
+                    )
+                    raise ContractError(msg)
+    deltas = [key for key, action in contract.actions.items() if action.meaning is Meaning.DELTA]
+    if contract.motion.strategy == "rtc" and deltas:
+        msg = (
+            f"{where}: motion.strategy rtc continues absolute targets, but {', '.join(deltas)} holds deltas; use "
+            "replace, blend or ensemble"
+        )
+        raise ContractError(msg)

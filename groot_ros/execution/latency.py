@@ -41,9 +41,9 @@ class LatencyWindow:
             return 0
         return math.ceil(float(np.percentile(np.array(self._latencies_ns, dtype=np.float64), self._percentile)))
 
-    def rows(self, period_s: float) -> int:
-        """Whole rows that pass during one latency, rounded up."""
-        return math.ceil(self.latency_ns / (period_s * NANOSECONDS_PER_SECOND))
+    def whole_rows(self, period_s: float) -> int:
+        """Whole rows that pass during one latency."""
+        return int(self.latency_ns // (period_s * NANOSECONDS_PER_SECOND))
 
 
 def expired_sentence(latency_ns: int, rows: int, period_s: float) -> str | None:

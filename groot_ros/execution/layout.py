@@ -10,6 +10,7 @@ import numpy as np
 
 from groot_ros.contract.actions import DimensionKind, Meaning
 from groot_ros.contract.groups import GroupMap
+from groot_ros.contract.poses import POSE_DIMENSIONS
 from groot_ros.errors import MotionError
 from groot_ros.execution.columns import Array, Columns
 from groot_ros.observation import ActionChunk
@@ -44,13 +45,10 @@ class GroupLayout:
     @property
     def columns(self) -> Columns:
         """The group's columns in the plan: its own dimensions, or those of a ROS pose."""
-        names = self.map.robot_names
         if self.meaning is Meaning.POSE:
-            kinds = (DimensionKind.CONTINUOUS,) * 3 + (DimensionKind.ROTATION,) * 4
-        else:
-            kinds = self.map.kinds
-        periods = tuple(2.0 * math.pi if kind is DimensionKind.WRAPPED else math.inf for kind in kinds)
-        return Columns(tuple(f"{self.key}/{name}" for name in names), kinds, periods)
+            return _pose_columns(self.key)
+        periods = tuple(2.0 * math.pi if kind is DimensionKind.WRAPPED else math.inf for kind in self.map.kinds)
+        return Columns(tuple(f"{self.key}/{name}" for name in self.names), self.map.kinds, periods)
 
     def to_columns(self, values: Array) -> Array:
         """Policy rows ``(H, D)`` to plan columns."""
@@ -63,24 +61,27 @@ class GroupLayout:
 
 @dataclass(frozen=True)
 class PlanLayout:
-    """All action groups, whose columns stand one after the other in a plan."""
+    """All action groups, whose columns stand one after the other in a plan.
+
+    Attributes:
+        groups: The action groups.
+        integrated_poses: Outputs whose pose is integrated from deltas; their seven columns follow those of the groups.
+
+    """
 
     groups: tuple[GroupLayout, ...]
+    integrated_poses: tuple[str, ...] = ()
 
     @cached_property
     def columns(self) -> Columns:
         """The columns of a plan, named ``<key>/<dimension>``."""
         parts = [group.columns for group in self.groups]
+        parts += [_pose_columns(output) for output in self.integrated_poses]
         return Columns(
             tuple(name for part in parts for name in part.names),
             tuple(kind for part in parts for kind in part.kinds),
             tuple(period for part in parts for period in part.periods),
         )
-
-    @cached_property
-    def meanings(self) -> tuple[Meaning, ...]:
-        """The meaning of each column."""
-        return tuple(group.meaning for group in self.groups for _ in group.columns.names)
 
     def index(self, key: str, dimension: str) -> int:
         """Column number of a dimension.
@@ -96,13 +97,15 @@ class PlanLayout:
         return self.columns.names.index(name)
 
     def rows(self, chunk: ActionChunk) -> Array:
-        """The rows ``(H, columns)`` of a chunk, in the robot's units.
+        """The rows ``(H, columns)`` of a chunk, in the robot's units; integrated poses are still zero.
 
         Raises:
             MotionError: A group is missing, has other dimensions, or a value is not finite.
 
         """
-        return np.concatenate([group.to_columns(_values(group, chunk)) for group in self.groups], axis=1)
+        parts = [group.to_columns(_values(group, chunk)) for group in self.groups]
+        parts.append(np.zeros((chunk.horizon, len(POSE_DIMENSIONS) * len(self.integrated_poses))))
+        return np.concatenate(parts, axis=1)
 
     def chunk(self, rows: Array, stamp_ns: int, period_s: float) -> ActionChunk:
         """Rows ``(H, columns)`` as a chunk in the policy's units: the inverse of :meth:`rows`."""
@@ -113,6 +116,11 @@ class PlanLayout:
             index += width
         names = {group.key: list(group.names) for group in self.groups}
         return ActionChunk(stamp_ns=stamp_ns, period_s=period_s, groups=groups, names=names)
+
+
+def _pose_columns(key: str) -> Columns:
+    kinds = (DimensionKind.CONTINUOUS,) * 3 + (DimensionKind.ROTATION,) * 4
+    return Columns(tuple(f"{key}/{name}" for name in POSE_DIMENSIONS), kinds, (math.inf,) * len(kinds))
 
 
 def _values(group: GroupLayout, chunk: ActionChunk) -> Array:

@@ -1,4 +1,4 @@
-"""What no command may exceed, and the arithmetic that keeps commands within it and counts how often it had to."""
+"""What no command may exceed, and the arithmetic that keeps commands within it and tells where it had to."""
 
 from __future__ import annotations
 
@@ -6,8 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
 
+from groot_ros.contract import Contract
+from groot_ros.contract.actions import Meaning
 from groot_ros.execution.columns import Array, Columns
+from groot_ros.execution.outputs import Route
+from groot_ros.execution.urdf import UrdfLimits
 from groot_ros.observation import NANOSECONDS_PER_SECOND
 
 
@@ -18,7 +23,7 @@ class ColumnLimits:
     Attributes:
         lower: Lowest value ``(J,)``; for a pose the corner of the workspace.
         upper: Highest value ``(J,)``.
-        rate: Fastest change ``(J,)``, units per second; for a pose see ``linear_rate`` and ``angular_rate``.
+        rate: Fastest change ``(J,)``, units per second.
         linear_rate: Fastest motion of a pose's origin, m/s.
         angular_rate: Fastest turn of a pose, rad/s.
 
@@ -34,6 +39,12 @@ class ColumnLimits:
     def none(cls, width: int) -> ColumnLimits:
         """No limit for any of ``width`` columns."""
         return cls(np.full(width, -np.inf), np.full(width, np.inf), np.full(width, np.inf))
+
+    def excess(self, rows: Array) -> Array:
+        """How far each entry lies outside, as a share of the allowed span ``(N, J)``; 0 inside or without limits."""
+        outside = np.maximum(np.maximum(self.lower - rows, rows - self.upper), 0.0)
+        span = self.upper - self.lower
+        return np.where(np.isfinite(span), outside / np.where(np.isfinite(span), span, 1.0), 0.0)
 
 
 @dataclass(frozen=True)
@@ -77,15 +88,82 @@ def limit_rows(
     result = clamped.copy()
     for index, time_ns in enumerate(times_ns):
         if previous is not None:
-            step = max(int(time_ns) - previous_ns, 0) / NANOSECONDS_PER_SECOND
-            result[index] = _reachable(columns, limits, previous, clamped[index], step)
+            seconds = max(int(time_ns) - previous_ns, 0) / NANOSECONDS_PER_SECOND
+            result[index] = _reachable(columns, limits, previous, clamped[index], seconds)
         previous, previous_ns = result[index], int(time_ns)
     return Limited(result, clipped, result != clamped)
+
+
+def limit_twist(limits: ColumnLimits, twist: Array) -> Limited:
+    """A twist ``(6,)`` with its linear and angular part shortened to the limits, direction kept."""
+    linear, slow_linear = _shorten(twist[:3], limits.linear_rate)
+    angular, slow_angular = _shorten(twist[3:], limits.angular_rate)
+    rows = np.concatenate([linear, angular])[None]
+    slowed = np.array([[slow_linear] * 3 + [slow_angular] * 3])
+    return Limited(rows, np.zeros_like(slowed), slowed)
+
+
+def route_limits(contract: Contract, route: Route, urdf: UrdfLimits | None) -> ColumnLimits:
+    """The limits of an output: the contract's own and the robot description's, the narrower of each."""
+    limits = ColumnLimits.none(len(route.names))
+    if route.is_cartesian:
+        cartesian = contract.cartesian_limits(route.name)
+        if cartesian is None:
+            return limits
+        if cartesian.workspace is not None and len(route.names) == 7:
+            limits.lower[:3], limits.upper[:3] = cartesian.workspace.min, cartesian.workspace.max
+        return ColumnLimits(
+            limits.lower, limits.upper, limits.rate, cartesian.linear or np.inf, cartesian.angular or np.inf
+        )
+    for index, (name, meaning) in enumerate(zip(route.names, route.meanings, strict=True)):
+        lower, upper, velocity, step = _joint_limits(contract, name, urdf)
+        if meaning is Meaning.VELOCITY:
+            lower, upper, velocity = -velocity, velocity, np.inf
+        elif meaning is Meaning.DELTA:
+            furthest = min(velocity, step) * contract.period_s
+            lower, upper, velocity, step = -furthest, furthest, np.inf, np.inf
+        limits.lower[index], limits.upper[index], limits.rate[index] = lower, upper, min(velocity, step)
+    return limits
+
+
+def _joint_limits(contract: Contract, name: str, urdf: UrdfLimits | None) -> tuple[float, float, float, float]:
+    """Lowest and highest position, velocity, and step a second of a joint; infinity where nothing is said."""
+    lower, upper, velocity, step = -np.inf, np.inf, np.inf, np.inf
+    own = contract.joint_limits(name)
+    if own is not None:
+        lower, upper = own.position or (lower, upper)
+        velocity, step = own.velocity or velocity, own.step_per_s or step
+    described = urdf.joints.get(name) if urdf is not None else None
+    if described is not None:
+        lower, upper = max(lower, described.lower), min(upper, described.upper)
+        velocity = min(velocity, described.velocity)
+    return lower, upper, velocity, step
 
 
 def _reachable(columns: Columns, limits: ColumnLimits, start: Array, target: Array, seconds: float) -> Array:
     """The target, or the furthest point on the way to it that the rates allow."""
     change = columns.difference(start[None], target[None])[0]
-    reach = limits.rate * seconds if seconds > 0 else np.where(np.isfinite(limits.rate), 0.0, np.inf)
+    reach = np.where(np.isfinite(limits.rate), limits.rate * max(seconds, 0.0), np.inf)
     reached = np.where(np.abs(change) <= reach, target, start + np.clip(change, -reach, reach))
+    for turn in columns.quaternions:
+        origin = slice(turn.start - 3, turn.start)
+        moved, shortened = _shorten(target[origin] - start[origin], limits.linear_rate * seconds)
+        reached[origin] = start[origin] + moved if shortened else target[origin]
+        reached[turn] = _turn_towards(start[turn], target[turn], limits.angular_rate * seconds)
     return reached
+
+
+def _shorten(vector: Array, longest: float) -> tuple[Array, bool]:
+    length = float(np.linalg.norm(vector))
+    if not length > longest:  # a reach of infinity times zero seconds is NaN, and no limit
+        return vector, False
+    return vector * (longest / length), True
+
+
+def _turn_towards(start: Array, target: Array, furthest: float) -> Array:
+    begin = Rotation.from_quat(start)
+    turn, shortened = _shorten((Rotation.from_quat(target) * begin.inv()).as_rotvec(), furthest)
+    if not shortened:
+        return target
+    quaternion: Array = (Rotation.from_rotvec(turn) * begin).as_quat()
+    return quaternion if quaternion[3] >= 0 else -quaternion

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +12,8 @@ from numpy.typing import NDArray
 from groot_ros.contract import Contract
 from groot_ros.contract.actions import ActionGroup, Meaning
 from groot_ros.contract.groups import GroupMap
-from groot_ros.contract.outputs import OutputTarget
-from groot_ros.contract.poses import PoseMap
+from groot_ros.contract.outputs import OutputTarget, PoseOutput, TwistOutput
+from groot_ros.contract.poses import POSE_DIMENSIONS, PoseMap
 from groot_ros.execution.columns import Array, Columns
 from groot_ros.execution.layout import GroupLayout, PlanLayout
 
@@ -39,7 +40,7 @@ class BinaryLevels:
 
         Args:
             policy_value: What the policy says.
-            previous: The robot's value that was decided before, None at the start.
+            previous: Where the robot's gripper is or was sent before; None at the start.
 
         """
         towards_closed = (policy_value - self.open_policy) / (self.closed_policy - self.open_policy)
@@ -57,11 +58,12 @@ class Route:
     Attributes:
         name: The output's name in the contract.
         target: What the contract says about it (type, topic, frame, rate).
-        columns: Names ``<key>/<dimension>``, kinds and periods of what it takes.
+        columns: Names, kinds and periods of what it takes.
         indices: Where these stand in the plan, in the order of sending.
         names: The robot's names, one for each column (for a pose x, y, z, qx, qy, qz, qw).
-        meaning: What the numbers say.
+        meanings: What each column says; deltas that were integrated are positions.
         levels: The two values of each binary column, by position.
+        integrated: Plan columns of the deltas that a pose is integrated from, in the order x, y, z and three turns.
 
     """
 
@@ -70,12 +72,37 @@ class Route:
     columns: Columns
     indices: tuple[int, ...]
     names: tuple[str, ...]
-    meaning: Meaning
+    meanings: tuple[Meaning, ...]
     levels: Mapping[int, BinaryLevels]
+    integrated: tuple[int, ...] = ()
+
+    @property
+    def is_cartesian(self) -> bool:
+        """Whether it is a pose or a twist."""
+        return isinstance(self.target, PoseOutput | TwistOutput)
+
+    @property
+    def is_pose(self) -> bool:
+        """Whether its columns are a pose."""
+        return self.names == POSE_DIMENSIONS
+
+    @property
+    def is_stepped(self) -> bool:
+        """Whether it holds plain deltas: then each row is sent once, and nothing lies between two rows."""
+        return Meaning.DELTA in self.meanings
+
+    @cached_property
+    def rests_at_zero(self) -> NDArray[np.bool_]:
+        """Which columns stand still at zero (velocities and deltas) and not where they are, bool ``(J,)``."""
+        return np.array([meaning in {Meaning.VELOCITY, Meaning.DELTA} for meaning in self.meanings])
 
     def values(self, rows: Array) -> Array:
         """The output's columns ``(N, J)`` of plan rows ``(N, columns)``."""
         return rows[:, list(self.indices)]
+
+    def resting(self, values: Array) -> Array:
+        """The values ``(J,)`` that hold the robot where ``values`` have brought it."""
+        return np.where(self.rests_at_zero, 0.0, values)
 
 
 @dataclass(frozen=True)
@@ -106,7 +133,12 @@ class CommandMap:
         groups = [
             GroupLayout(key, action.meaning, contract.action_map(key)) for key, action in contract.actions.items()
         ]
-        layout = PlanLayout(tuple(group for group in groups if group.names))
+        integrated = tuple(
+            name
+            for name, target in contract.outputs.items()
+            if isinstance(target, PoseOutput) and _is_integrated(contract, name)
+        )
+        layout = PlanLayout(tuple(group for group in groups if group.names), integrated)
         return cls(contract, layout, tuple(_route(contract, layout, name) for name in contract.outputs))
 
     def measure(self, state: Mapping[str, NDArray[np.floating]], stamp_ns: int) -> Measurement:
@@ -126,30 +158,46 @@ class CommandMap:
             if not _invertible(state_map):
                 continue
             robot = state_map.to_robot(np.asarray(state[group], dtype=np.float64)[-1])
-            values.update({f"{key}/{name}": float(v) for name, v in zip(state_map.robot_names, robot, strict=True)})
+            values.update(
+                {f"{key}/{name}": float(value) for name, value in zip(state_map.robot_names, robot, strict=True)}
+            )
+        for name in self.layout.integrated_poses:
+            # The deltas of a pose start from the pose that their action group names as its state.
+            key = self.contract.output_rows(name)[0].group
+            values.update(
+                {f"{name}/{part}": values[f"{key}/{part}"] for part in POSE_DIMENSIONS if f"{key}/{part}" in values}
+            )
         return Measurement(stamp_ns, values)
+
+
+def _is_integrated(contract: Contract, output: str) -> bool:
+    return all(contract.actions[row.group].integrate for row in contract.output_rows(output))
 
 
 def _route(contract: Contract, layout: PlanLayout, name: str) -> Route:
     target = contract.outputs[name]
     rows = contract.output_rows(name)
-    groups = {row.group for row in rows}
-    meanings = {contract.actions[group].meaning for group in groups}
-    meaning = meanings.pop()
-    if meaning is Meaning.POSE:
-        (group,) = groups
-        wanted = [(group, column) for column in contract.action_map(group).robot_names]
-        names = tuple(column for _, column in wanted)
-    else:
-        wanted = [(row.group, row.dimension) for row in rows]
-        names = tuple(row.robot_name for row in rows)
-    indices = tuple(layout.index(*pair) for pair in wanted)
-    levels = {}
-    for position, (group, _) in enumerate(wanted):
-        pair = BinaryLevels.from_contract(contract.actions[group])
+    drawn = [(row.group, row.dimension) for row in rows]
+    names = tuple(row.robot_name for row in rows)
+    integrated: tuple[int, ...] = ()
+    if contract.actions[rows[0].group].meaning is Meaning.POSE:
+        drawn = [(rows[0].group, column) for column in POSE_DIMENSIONS]
+        names = POSE_DIMENSIONS
+    elif name in layout.integrated_poses:
+        integrated = tuple(layout.index(*pair) for pair in drawn)
+        drawn = [(name, column) for column in POSE_DIMENSIONS]
+        names = POSE_DIMENSIONS
+    indices = tuple(layout.index(*pair) for pair in drawn)
+    levels, meanings = {}, []
+    for position, (group, _) in enumerate(drawn):
+        action = contract.actions.get(group)
+        pair = BinaryLevels.from_contract(action) if action is not None else None
         if pair is not None:
             levels[position] = pair
-    return Route(name, target, layout.columns.select(indices), indices, names, meaning, levels)
+        is_target = action is None or action.integrate
+        meanings.append(Meaning.POSITION if is_target else contract.actions[group].meaning)
+    columns = layout.columns.select(indices)
+    return Route(name, target, columns, indices, names, tuple(meanings), levels, integrated)
 
 
 def _invertible(state_map: GroupMap) -> bool:

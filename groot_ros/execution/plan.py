@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,9 +77,17 @@ class Plan:
             wanted &= self.times_ns <= until_ns
         return self.times_ns[wanted], self.rows[wanted]
 
+    def select(self, indices: Sequence[int]) -> Plan:
+        """The plan of some of the columns."""
+        return Plan(self.columns.select(indices), self.times_ns, self.rows[:, list(indices)], self.counts)
+
     def rows_ahead(self, now_ns: int) -> int:
         """Number of rows after ``now_ns``."""
         return int(np.count_nonzero(self.times_ns > now_ns))
+
+    def first(self, rows: int) -> Plan:
+        """The plan of the first ``rows`` rows."""
+        return Plan(self.columns, self.times_ns[:rows], self.rows[:rows], self.counts[:rows])
 
     def since(self, oldest_ns: int) -> Plan:
         """The plan without the rows that only times before ``oldest_ns`` need."""

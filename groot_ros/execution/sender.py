@@ -1,0 +1,84 @@
+"""What the senders of all kinds of output share: limits with their counts, and grippers' levels."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from groot_ros.contract.timing import Motion
+from groot_ros.execution.columns import Array
+from groot_ros.execution.commands import Command
+from groot_ros.execution.limits import ColumnLimits, Limited
+from groot_ros.execution.outputs import Measurement, Route
+from groot_ros.execution.reference import Reference
+
+
+class Sender(ABC):
+    """Makes the commands of one output, and remembers what the robot was told last.
+
+    Attributes:
+        route: The output.
+        limits: What its commands never exceed.
+        clips: How often a position limit changed a value, by robot name.
+        slowed: How often a rate limit changed a value, by robot name.
+        limited_since_ns: Since when every command has been changed by a limit; None while the last one was not.
+
+    """
+
+    def __init__(self, route: Route, limits: ColumnLimits, motion: Motion) -> None:
+        self.route = route
+        self.limits = limits
+        self.motion = motion
+        self.clips: Counter[str] = Counter()
+        self.slowed: Counter[str] = Counter()
+        self.limited_since_ns: int | None = None
+
+    @abstractmethod
+    def commands(self, reference: Reference | None, now_ns: int, measurement: Measurement | None) -> list[Command]:
+        """The commands that are due now, none or one; without a reference only what is left of a hold."""
+
+    @abstractmethod
+    def hold(self, now_ns: int, measurement: Measurement | None, *, ramp: bool) -> list[Command]:
+        """The command that stops what this output moves; none where nothing was ever sent or measured.
+
+        Args:
+            now_ns: The time.
+            measurement: Where the robot is.
+            ramp: Whether further commands will follow, so that the stop may take ``hold_ramp_s``.
+
+        """
+
+    @abstractmethod
+    def commanded(self, now_ns: int) -> Array | None:
+        """What the robot was told to be doing at this time ``(J,)``; None before the first command."""
+
+    @abstractmethod
+    def forget(self, now_ns: int) -> None:
+        """The clock jumped to ``now_ns``: what was sent last still holds, but its times mean nothing."""
+
+    def decide_levels(self, rows: Array, previous: Array | None) -> Array:
+        """Rows ``(N, J)`` with each binary gripper at one of its two positions."""
+        decided = rows.copy()
+        for column, levels in self.route.levels.items():
+            before = None if previous is None else float(previous[column])
+            for row in decided:
+                before = row[column] = levels.decide(float(row[column]), before)
+        return decided
+
+    def note(self, limited: Limited, now_ns: int) -> None:
+        """Count what limits changed."""
+        for counter, changed in ((self.clips, limited.clipped), (self.slowed, limited.slowed)):
+            for column in np.flatnonzero(changed.any(axis=0)):
+                counter[self.route.names[column]] += 1
+        self._note_since(limited.clipped | limited.slowed, now_ns)
+
+    def _note_since(self, changed: NDArray[np.bool_], now_ns: int) -> None:
+        # Two-position grippers jump by nature; to be slowed down for a while is no sign of a bad plan there.
+        changed = np.delete(changed, list(self.route.levels), axis=1)
+        if not changed.any():
+            self.limited_since_ns = None
+        elif self.limited_since_ns is None:
+            self.limited_since_ns = now_ns

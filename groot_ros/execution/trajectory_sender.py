@@ -1,0 +1,128 @@
+"""Trajectories for joint_trajectory_controller: the rows still ahead, never further than what may run on unattended."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from groot_ros.contract.outputs import JointTrajectoryOutput
+from groot_ros.contract.timing import Motion, nanoseconds
+from groot_ros.execution.columns import Array
+from groot_ros.execution.commands import Command, TrajectoryCommand
+from groot_ros.execution.limits import ColumnLimits, limit_rows
+from groot_ros.execution.outputs import Measurement, Route
+from groot_ros.execution.reference import Reference
+from groot_ros.execution.sender import Sender
+from groot_ros.observation import NANOSECONDS_PER_SECOND
+
+SHORTEST_HOLD_NS = 20_000_000
+"""A hold is a point in the future: a controller drops a trajectory that has ended on arrival."""
+
+
+class TrajectorySender(Sender):
+    """Sends a trajectory when the plan has changed, and again before the one that was sent runs short."""
+
+    def __init__(self, route: Route, target: JointTrajectoryOutput, limits: ColumnLimits, motion: Motion) -> None:
+        super().__init__(route, limits, motion)
+        self._target = target
+        self._max_ahead_ns = nanoseconds(motion.max_ahead_s)
+        self._reference: Reference | None = None
+        self._resend_ns = 0
+        self._times: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        self._rows: Array = np.empty((0, len(route.names)))
+
+    def commands(self, reference: Reference | None, now_ns: int, measurement: Measurement | None) -> list[Command]:
+        """See :class:`Sender`."""
+        if reference is None:
+            self._reference = None
+            return []
+        runs_short = now_ns >= self._resend_ns and self._times.size > 0 and self._times[-1] < reference.end_ns
+        if reference is self._reference and not runs_short:
+            return []
+        times, wanted = reference.ahead(now_ns, now_ns + self._max_ahead_ns)
+        if times.size == 0:
+            return []
+        self._reference = reference
+        self._resend_ns = now_ns + self._max_ahead_ns // 2
+        previous = self.commanded(now_ns)
+        if previous is None:
+            previous = measurement.of(self.route) if measurement is not None else None
+        limited = limit_rows(
+            self.route.columns,
+            self.limits,
+            times,
+            self.decide_levels(wanted, previous),
+            previous=previous,
+            previous_ns=now_ns,
+        )
+        self.note(limited, now_ns)
+        goes_on = self._target.final_velocity and int(times[-1]) < reference.end_ns
+        return [self._send(now_ns, times, limited.rows, previous, ends_moving=goes_on)]
+
+    def hold(self, now_ns: int, measurement: Measurement | None, *, ramp: bool) -> list[Command]:  # noqa: ARG002
+        """One point at which the robot has come to rest by an even deceleration; the controller does the ramp."""
+        self._reference = None
+        self.limited_since_ns = None
+        position, velocity = self.commanded(now_ns), self._velocity(now_ns)
+        if position is None:
+            position = measurement.of(self.route) if measurement is not None else None
+            if position is None:
+                return []
+            velocity = np.zeros_like(position)
+        duration_ns = max(nanoseconds(self.motion.hold_ramp_s), SHORTEST_HOLD_NS)
+        stop = position + velocity * (duration_ns / NANOSECONDS_PER_SECOND / 2.0)
+        stop = np.clip(stop, np.minimum(self.limits.lower, position), np.maximum(self.limits.upper, position))
+        times = np.array([now_ns + duration_ns], dtype=np.int64)
+        return [self._send(now_ns, times, stop[None], position, ends_moving=False)]
+
+    def commanded(self, now_ns: int) -> Array | None:
+        """See :class:`Sender`."""
+        if self._times.size == 0:
+            return None
+        last = len(self._times) - 1
+        after = min(int(np.searchsorted(self._times, now_ns, side="right")), last)
+        before = max(after - 1, 0)
+        span = int(self._times[after] - self._times[before])
+        weight = min(max(now_ns - int(self._times[before]), 0) / span, 1.0) if span else 1.0
+        commanded: Array = self.route.columns.mix(self._rows[before][None], self._rows[after][None], weight)[0]
+        return commanded
+
+    def forget(self, now_ns: int) -> None:
+        """See :class:`Sender`."""
+        if self._times.size:
+            self._times, self._rows = np.array([now_ns], dtype=np.int64), self._rows[-1:]
+        self._reference, self._resend_ns = None, 0
+
+    def _velocity(self, now_ns: int) -> Array:
+        """Velocity of what was sent, at this time ``(J,)``; zero after its end and for two-position grippers."""
+        if self._times.size < 2 or not self._times[0] <= now_ns < self._times[-1]:
+            return np.zeros(len(self.route.names))
+        after = int(np.searchsorted(self._times, now_ns, side="right"))
+        seconds = int(self._times[after] - self._times[after - 1]) / NANOSECONDS_PER_SECOND
+        change = self.route.columns.difference(self._rows[after - 1][None], self._rows[after][None])[0]
+        velocity: Array = change / seconds
+        velocity[list(self.route.levels)] = 0.0
+        return velocity
+
+    def _send(
+        self, now_ns: int, times: NDArray[np.int64], rows: Array, previous: Array | None, *, ends_moving: bool
+    ) -> TrajectoryCommand:
+        """Remember the rows and make the command; ``previous`` is where the robot is told to be now."""
+        known = previous is not None
+        self._times = np.concatenate([[now_ns], times]) if known else times
+        self._rows = np.concatenate([previous[None], rows]) if previous is not None else rows
+        velocities = self._finite_differences()[1 if known else 0 :]
+        if not ends_moving:
+            velocities[-1] = 0.0
+        return TrajectoryCommand(self.route.name, now_ns, self.route.names, times - now_ns, rows, velocities)
+
+    def _finite_differences(self) -> Array:
+        """Velocities ``(N, J)`` of the remembered rows: the mean of the slopes before and after each."""
+        seconds = np.diff(self._times)[:, None] / NANOSECONDS_PER_SECOND
+        slopes = self.route.columns.difference(self._rows[:-1], self._rows[1:]) / seconds
+        velocities = np.zeros_like(self._rows)
+        if len(slopes):
+            velocities[0], velocities[-1] = slopes[0], slopes[-1]
+            velocities[1:-1] = (slopes[:-1] + slopes[1:]) / 2.0
+        velocities[:, list(self.route.levels)] = 0.0
+        return velocities
