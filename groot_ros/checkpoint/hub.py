@@ -18,6 +18,7 @@ CHECKPOINT_FILES = (
     "embodiment_id.json",
     "processor/*.json",
     "backbone/*",
+    "base_model/config.json",
     "groot_ros.json",
     "policy_preprocessor*",
     "policy_postprocessor*",

@@ -27,6 +27,7 @@ from groot_ros.errors import CheckpointError
 
 PREPROCESSOR = "policy_preprocessor.json"
 POSTPROCESSOR = "policy_postprocessor.json"
+BASE_MODEL = "base_model"
 
 _PACK = "groot_n1_7_pack_inputs_v1"
 _ENCODE = "groot_n1_7_vlm_encode_v1"
@@ -303,7 +304,8 @@ def _first_rows(values: object, rows: int) -> object:
 
 def _network(directory: Path, config: dict[str, Any], base: str, *, allow_download: bool) -> ModelConfig:
     """Read the network's dimensions from the base model; LeRobot itself does not write them."""
-    local = next((path for path in (Path(base).expanduser(), directory / base) if path.is_dir()), None)
+    places = (directory / BASE_MODEL, Path(base).expanduser())
+    local = next((path for path in places if (path / "config.json").is_file()), None)
     if local is not None:
         network = read_json(local / "config.json")
     elif is_hub_id(base):
