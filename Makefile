@@ -1,0 +1,79 @@
+# Two commands: `make demo` and `make test`. Everything they install lies in .venv, everything they make in build/, install/ and log/.
+PYTHON ?= python3
+VENV := $(CURDIR)/.venv
+RUN := $(VENV)/bin/python
+OLDER := transformers==4.57.3
+OLDER_VENV := $(CURDIR)/.venv-older
+DEMO := build/demo
+RESULTS := build/test-results
+
+# Images between processes fit into this transport profile; nothing leaves the machine; logs stay in the build folder.
+export FASTDDS_DEFAULT_PROFILES_FILE ?= $(CURDIR)/config/fastdds_shared_memory.xml
+export FASTRTPS_DEFAULT_PROFILES_FILE ?= $(FASTDDS_DEFAULT_PROFILES_FILE)
+export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
+export ROS_LOG_DIR ?= $(CURDIR)/build/ros_log
+# An executable that colcon installs names the Python that ran colcon: the environment's.
+COLCON := $(RUN) -c 'import sys; from colcon_core.command import main; sys.exit(main())' --log-base log
+PYTEST := $(RUN) -m pytest -q
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo test test-all lint test-fast test-dds test-slow test-older build test-build preflight environment environment-tests clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+
+demo: preflight environment build ## a robot driven by a tiny GR00T N1.7 policy over ROS 2, for 20 seconds
+	@mkdir -p $(DEMO)
+	@test -f $(DEMO)/checkpoint/config.json || $(RUN) -m groot_ros checkpoint tiny $(DEMO)/checkpoint
+	@. install/setup.sh && $(RUN) -m groot_ros demo --checkpoint $(DEMO)/checkpoint --output $(DEMO)
+
+test: preflight environment-tests lint test-fast test-dds build test-build ## everything that is fast: what a change must pass
+
+test-all: test test-slow test-older ## and what is slow: kill tests, a browser, a second version of transformers
+
+lint: environment-tests ## style, types and the order of the rooms
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+	$(RUN) -m mypy
+	$(VENV)/bin/lint-imports
+
+test-fast: environment-tests
+	@mkdir -p $(RESULTS)
+	OMP_NUM_THREADS=1 $(PYTEST) -n 2 -m "not dds and not slow" --junitxml $(RESULTS)/fast.xml
+
+test-dds: environment-tests
+	@mkdir -p $(RESULTS)
+	OMP_NUM_THREADS=1 $(PYTEST) -m "dds and not slow" --junitxml $(RESULTS)/dds.xml
+
+test-slow: environment-tests build
+	@mkdir -p $(RESULTS)
+	$(PYTEST) -m slow --junitxml $(RESULTS)/slow.xml
+
+test-older: preflight
+	@mkdir -p $(RESULTS)
+	@$(PYTHON) tools/setup_environment.py --tests --folder $(OLDER_VENV) --pin $(OLDER)
+	$(OLDER_VENV)/bin/python -m pytest -q -n 2 -m "not dds and not slow" --junitxml $(RESULTS)/older.xml
+
+build:
+	@mkdir -p build log install
+	@$(COLCON) list | grep -q 'groot_ros.*(ros.ament_python)' || \
+	  { echo "colcon does not see an ament_python package here: package.xml is invalid"; $(COLCON) list; exit 1; }
+	@$(COLCON) build --packages-select groot_ros --event-handlers console_direct- console_cohesion-
+
+# colcon repeats only the tests of what it installed: the others have just run.
+test-build: build
+	@$(COLCON) test --packages-select groot_ros --return-code-on-test-failure --event-handlers console_direct+ \
+	  --pytest-args test/packaging/test_installed.py --junitxml $(CURDIR)/$(RESULTS)/colcon.xml
+
+preflight:
+	@$(PYTHON) tools/preflight.py $(firstword $(MAKECMDGOALS))
+
+environment: preflight
+	@$(PYTHON) tools/setup_environment.py
+
+environment-tests: preflight
+	@$(PYTHON) tools/setup_environment.py --tests
+
+clean: ## remove all that make made, the environments included
+	rm -rf build install log .venv .venv-older .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
