@@ -24,7 +24,7 @@ def files(pattern: str) -> list[str]:
 setup(
     name=PACKAGE,
     version="0.1.0",
-    description="Run NVIDIA GR00T N1.7 policies on ROS 2 robots: live, recorded, trained and evaluated by one contract.",
+    description="Run NVIDIA GR00T N1.7 policies on ROS 2 robots",
     license="Apache-2.0",
     author="The groot_ros developers",
     author_email="maintainers@groot-ros.example",
@@ -40,7 +40,6 @@ setup(
     python_requires=">=3.10",
     install_requires=requirements("requirements.txt", "requirements/rosdep.txt"),
     extras_require={"test": requirements("requirements/test.txt")},
-    tests_require=["pytest"],
     zip_safe=False,
     entry_points={"console_scripts": executables()},
 )

@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from groot_ros.errors import GrootError
+from groot_ros.cli._run import run
 from groot_ros.nodes.demo_robot import PARTS, run_all, run_part
 
 
@@ -21,12 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options, ros_arguments = parser.parse_known_args(arguments)
     if options.part is None:
         return run_all(ros_arguments)
-    try:
-        run_part(options.part, ros_arguments)
-    except GrootError as error:
-        print(f"demo_robot: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return run(lambda: run_part(options.part, ros_arguments))
 
 
 if __name__ == "__main__":

@@ -13,8 +13,8 @@ LONGEST_STOP_S = 5.0
 POLL_S = 0.1
 
 
-def run_part(part: str, args: Sequence[str]) -> None:
-    """Run one part in this process until it is told to stop; ``args`` may hold ``--ros-args ...``."""
+def run_part(part: str, args: Sequence[str]) -> int:
+    """Run one part in this process until it is told to stop; ``args`` may hold ``--ros-args ...``. Returns 0."""
     from groot_ros.nodes.running import run_node
 
     if part == "arm":
@@ -29,6 +29,7 @@ def run_part(part: str, args: Sequence[str]) -> None:
         from groot_ros.nodes.demo_robot_leader import DemoLeader
 
         run_node(DemoLeader, args)
+    return 0
 
 
 def run_all(args: Sequence[str]) -> int:
