@@ -167,19 +167,17 @@ class Aligner:
             if isinstance(pictures, NotReady):
                 return pictures
             images[camera], stamps[camera] = pictures, self._cameras.stamps(camera, chosen)
-        state = {
-            group: np.stack(
-                [self._states.policy_values(group, reference_ns + back_ns) for back_ns in self._state_rows_ns]
-            ).astype(np.float32)
-            for group in self._states.names
-        }
         return Observation(
             images=images,
-            state=state,
+            state=self._state_rows(reference_ns),
             instruction=instruction,
             stamp_ns=min(row[-1] for row in stamps.values()),
             image_stamps_ns=stamps,
         )
+
+    def state_at(self, reference_ns: int) -> dict[str, NDArray[np.float32]] | NotReady:
+        """The states alone of the observation for a reference stamp, ``(T, D)`` by group: no frame is looked at."""
+        return self._unmet(reference_ns) or self._state_rows(reference_ns)
 
     def commands_at(self, reference_ns: int) -> dict[str, Array] | NotReady:
         """The commanded values of ``record`` at a time, by action group, float64 ``(D,)`` in the policy's units."""
@@ -198,6 +196,14 @@ class Aligner:
     def health(self) -> dict[str, StreamHealth]:
         """Counters by stream name: ``video.front``, ``state.arm``, ``state.arm[1]`` for a group's second source."""
         return {name: stream.health for name, stream in self._streams.items()}
+
+    def _state_rows(self, reference_ns: int) -> dict[str, NDArray[np.float32]]:
+        return {
+            group: np.stack(
+                [self._states.policy_values(group, reference_ns + back_ns) for back_ns in self._state_rows_ns]
+            ).astype(np.float32)
+            for group in self._states.names
+        }
 
     def _unmet(self, reference_ns: int) -> NotReady | None:
         return (
