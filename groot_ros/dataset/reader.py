@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +102,10 @@ class Dataset:
     def total_frames(self) -> int:
         """Rows of all episodes."""
         return sum(episode.length for episode in self.episodes)
+
+    def independent(self) -> Dataset:
+        """Return the same dataset with files of its own, for another thread."""
+        return replace(self, _caches=_Caches())
 
     def rows(self, episode: int) -> dict[str, NDArray[Any]]:
         """Return all numeric columns of an episode, ``(N,)`` or ``(N, D)``.
