@@ -8,8 +8,11 @@ DEMO := build/demo
 RESULTS := build/test-results
 
 # Images between processes fit into this transport profile; nothing leaves the machine; logs stay in the build folder.
+ifneq ($(filter humble iron jazzy,$(ROS_DISTRO)),)
+export FASTRTPS_DEFAULT_PROFILES_FILE ?= $(CURDIR)/config/fastdds_shared_memory.xml
+else
 export FASTDDS_DEFAULT_PROFILES_FILE ?= $(CURDIR)/config/fastdds_shared_memory.xml
-export FASTRTPS_DEFAULT_PROFILES_FILE ?= $(FASTDDS_DEFAULT_PROFILES_FILE)
+endif
 export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
 export ROS_LOG_DIR ?= $(CURDIR)/build/ros_log
 # An executable that colcon installs names the Python that ran colcon: the environment's.
@@ -65,7 +68,7 @@ build:
 # colcon repeats only the tests of what it installed: the others have just run.
 test-build: build
 	@$(COLCON) test --packages-select groot_ros --return-code-on-test-failure --event-handlers console_direct+ \
-	  --pytest-args test/packaging/test_installed.py --junitxml $(CURDIR)/$(RESULTS)/colcon.xml
+	  --pytest-args test/packaging/test_installed.py
 
 preflight:
 	@$(PYTHON) tools/preflight.py $(firstword $(MAKECMDGOALS))

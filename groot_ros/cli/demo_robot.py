@@ -18,7 +18,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         epilog="ROS arguments (--ros-args -p seed:=3 ...) go to every part.",
     )
     parser.add_argument("part", nargs="?", choices=PARTS, help="run this part alone, in this process (default: all)")
-    options, ros_arguments = parser.parse_known_args(arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    split = given.index("--ros-args") if "--ros-args" in given else len(given)
+    options, ros_arguments = parser.parse_args(given[:split]), given[split:]
     if options.part is None:
         return run_all(ros_arguments)
     return run(lambda: run_part(options.part, ros_arguments))
