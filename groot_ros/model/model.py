@@ -23,13 +23,12 @@ class GrootN17(nn.Module):
         backbone_config: The backbone's parsed ``config.json``.
 
     Raises:
-        ModelError: The two do not fit each other, or ask for something this network does not have.
+        ModelError: The two do not fit each other.
 
     """
 
     def __init__(self, config: ModelConfig, backbone_config: Mapping[str, Any]) -> None:
         super().__init__()
-        _check_config(config)
         self.config = config
         self.backbone = Backbone(backbone_config, config.select_layer)
         backbone_width = self.backbone.config.text.hidden_size
@@ -142,36 +141,3 @@ class GrootN17(nn.Module):
         """
         conditions = self.action_head.conditions(features, state, embodiment_id)
         return self.action_head.loss(conditions, action=action, action_mask=action_mask, noise=noise, time=time)
-
-
-def _check_config(config: ModelConfig) -> None:
-    dit, vl_config = config.diffusion_model_cfg, config.vl_self_attention_cfg
-    wanted: list[tuple[str, object, str, object]] = [
-        ("diffusion_model_cfg.norm_type", dit.norm_type, "ada_norm", "ada_norm"),
-        ("diffusion_model_cfg.interleave_self_attention", dit.interleave_self_attention, "true", True),
-        ("diffusion_model_cfg.positional_embeddings", dit.positional_embeddings, "null", None),
-        ("diffusion_model_cfg.output_dim", dit.output_dim, f"hidden_size {config.hidden_size}", config.hidden_size),
-        (
-            "num_attention_heads * attention_head_dim of diffusion_model_cfg",
-            dit.inner_dim,
-            f"input_embedding_dim {config.input_embedding_dim}",
-            config.input_embedding_dim,
-        ),
-    ]
-    if vl_config is not None:
-        wanted += [
-            ("vl_self_attention_cfg.positional_embeddings", vl_config.positional_embeddings, "null", None),
-            (
-                "num_attention_heads * attention_head_dim of vl_self_attention_cfg",
-                vl_config.num_attention_heads * vl_config.attention_head_dim,
-                f"backbone_embedding_dim {config.backbone_embedding_dim}",
-                config.backbone_embedding_dim,
-            ),
-        ]
-    for key, found, allowed, value in wanted:
-        if found != value:
-            msg = f"config.json: {key} is {found!r}; GR00T N1.7 needs {allowed}."
-            raise ModelError(msg)
-    if config.add_pos_embed and config.action_horizon > config.max_seq_len:
-        msg = f"config.json: action_horizon {config.action_horizon} exceeds max_seq_len {config.max_seq_len}."
-        raise ModelError(msg)

@@ -1,7 +1,9 @@
 """Positions of patches and tokens: Qwen3-VL's grid interpolation, its rotary angles and its three-axis token positions.
 
-Everything here is computed in float32 from the configuration when it is needed. There is no buffer that a load could
-leave uninitialised or in half precision.
+Everything here is computed from the configuration when it is needed. There is no buffer that a load could leave
+uninitialised or in half precision. Frequencies and angles are float32 values, as in the original; the powers, cosines
+and sines between them are taken in float64, so that they are the correctly rounded ones on every processor. The
+float32 functions of different processors are not, and the network amplifies the last place.
 """
 
 from __future__ import annotations
@@ -70,11 +72,9 @@ def interpolate_position_grid(grids: Sequence[Grid], side: int, merge_size: int)
 
 def vision_rotary(coordinates: Tensor, head_dim: int) -> tuple[Tensor, Tensor]:
     """Cosine and sine of the rotary angles of the patches, float32 ``(patches, head_dim)`` each."""
-    axis_dim = head_dim // 2
-    exponents = torch.arange(0, axis_dim, 2, dtype=torch.float32, device=coordinates.device) / axis_dim
-    angles = (coordinates[..., None].float() * (1.0 / _VISION_ROPE_THETA**exponents)).flatten(1)
-    angles = torch.cat([angles, angles], dim=-1)
-    return angles.cos(), angles.sin()
+    frequencies = _frequencies(_VISION_ROPE_THETA, head_dim // 2, coordinates.device)
+    angles = (coordinates[..., None].float() * frequencies).flatten(1)
+    return _cosine_and_sine(torch.cat([angles, angles], dim=-1))
 
 
 def token_positions(image_mask: Tensor, valid: Tensor, grids: Sequence[Grid], merge_size: int) -> Tensor:
@@ -140,11 +140,19 @@ def text_rotary(
         float32 ``(B, L, head_dim)`` each.
 
     """
-    exponents = torch.arange(0, head_dim, 2, dtype=torch.float32, device=positions.device) / head_dim
-    angles = positions[..., None].float() * (1.0 / theta**exponents)
+    angles = positions[..., None].float() * _frequencies(theta, head_dim, positions.device)
     mixed = angles[0].clone()
     for axis in (1, 2):
         frequencies = slice(axis, sections[axis] * 3, 3)
         mixed[..., frequencies] = angles[axis, ..., frequencies]
-    mixed = torch.cat([mixed, mixed], dim=-1)
-    return mixed.cos(), mixed.sin()
+    return _cosine_and_sine(torch.cat([mixed, mixed], dim=-1))
+
+
+def _frequencies(theta: float, dim: int, device: torch.device) -> Tensor:
+    exponents = torch.arange(0, dim, 2, dtype=torch.float32, device=device) / dim
+    return 1.0 / (theta ** exponents.double()).float()
+
+
+def _cosine_and_sine(angles: Tensor) -> tuple[Tensor, Tensor]:
+    exact = angles.double()
+    return exact.cos().float(), exact.sin().float()

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from safetensors import safe_open
 
-from groot_ros.checkpoint.config import DiTConfig, ModelConfig, VLSelfAttentionConfig
+from groot_ros.checkpoint import ModelConfig, WeightFiles, parse_model_config
 from groot_ros.model import GrootN17, VisionLanguageFeatures, load_model
+from groot_ros.model.trace import trace_stages
 from support.golden import BACKBONE, TINY_SINGLE, GoldenCase
 
 ENCODER_INPUTS = ("input_ids", "attention_mask", "pixel_values", "image_grid_thw")
@@ -21,12 +19,8 @@ ENCODER_INPUTS = ("input_ids", "attention_mask", "pixel_values", "image_grid_thw
 
 def model_config(directory: Path = TINY_SINGLE, **overrides: Any) -> ModelConfig:
     """The network's configuration, with switches replaced as the golden files name them."""
-    raw = json.loads((directory / "config.json").read_text()) | overrides
-    raw["diffusion_model_cfg"] = DiTConfig(**raw["diffusion_model_cfg"])
-    if raw["vl_self_attention_cfg"] is not None:
-        raw["vl_self_attention_cfg"] = VLSelfAttentionConfig(**raw["vl_self_attention_cfg"])
-    known = {field.name for field in dataclasses.fields(ModelConfig)}
-    return ModelConfig(**{key: value for key, value in raw.items() if key in known})
+    raw = json.loads((directory / "config.json").read_text())
+    return parse_model_config(raw | overrides, "config.json")
 
 
 def backbone_config() -> dict[str, Any]:
@@ -34,19 +28,15 @@ def backbone_config() -> dict[str, Any]:
     return json.loads((BACKBONE / "config.json").read_text())
 
 
-def weights(directory: Path = TINY_SINGLE) -> Iterator[tuple[str, torch.Tensor]]:
+def weights(directory: Path = TINY_SINGLE) -> dict[str, torch.Tensor]:
     """Names and tensors of a checkpoint."""
-    for path in sorted(directory.glob("*.safetensors")):
-        with safe_open(path, "pt") as file:
-            for name in file.keys():  # noqa: SIM118 - not a dictionary
-                yield name, file.get_tensor(name)
+    return dict(WeightFiles(directory).tensors())
 
 
 def tiny_network(directory: Path = TINY_SINGLE, dtype: torch.dtype = torch.float32, **overrides: Any) -> GrootN17:
     """The golden network on the CPU."""
-    return load_model(
-        model_config(directory, **overrides), backbone_config(), weights(directory), device="cpu", dtype=dtype
-    )
+    config = model_config(directory, **overrides)
+    return load_model(config, backbone_config(), weights(directory).items(), device="cpu", dtype=dtype)
 
 
 def golden_inputs(case: GoldenCase) -> dict[str, torch.Tensor]:
@@ -65,3 +55,40 @@ def golden_inputs(case: GoldenCase) -> dict[str, torch.Tensor]:
 def encode(network: GrootN17, inputs: dict[str, torch.Tensor]) -> VisionLanguageFeatures:
     """The backbone on golden inputs."""
     return network.encode(**{key: inputs[key] for key in ENCODER_INPUTS})
+
+
+def sample(network: GrootN17, inputs: dict[str, torch.Tensor], noise: np.ndarray, **options: Any) -> np.ndarray:
+    """The whole network on golden inputs: normalised actions."""
+    actions = network.sample(
+        encode(network, inputs),
+        state=inputs["state"],
+        embodiment_id=inputs["embodiment_id"],
+        noise=torch.from_numpy(noise),
+        **options,
+    )
+    return actions.numpy()
+
+
+def traced(network: GrootN17, inputs: dict[str, torch.Tensor], noise: np.ndarray) -> dict[str, np.ndarray]:
+    """Every stage of a whole run, and its result as ``actions``."""
+    with trace_stages(network) as stages:
+        actions = sample(network, inputs, noise)
+    return {stage: tensor.numpy() for stage, tensor in stages.items()} | {"actions": actions}
+
+
+def rounding_by_stage(
+    inputs: dict[str, torch.Tensor], noise: np.ndarray, *, runs: int, **overrides: Any
+) -> dict[str, float]:
+    """How far float32 rounding moves each stage: the largest difference from float64 in a few runs.
+
+    In each run every element of the noise is moved by one unit in the last place, up or down, since one run may be
+    lucky. No golden value takes part.
+    """
+    exact = traced(tiny_network(dtype=torch.float64, **overrides), inputs, noise)
+    network = tiny_network(**overrides)
+    directions = np.random.default_rng(0).choice(np.array([-np.inf, np.inf], dtype=np.float32), (runs, *noise.shape))
+    largest = dict.fromkeys(exact, 0.0)
+    for direction in directions:
+        for stage, values in traced(network, inputs, np.nextafter(noise, direction)).items():
+            largest[stage] = max(largest[stage], float(np.abs(values - exact[stage]).max()))
+    return largest
