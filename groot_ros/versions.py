@@ -1,10 +1,12 @@
-"""The combinations of Python, ROS, torch and transformers that the test suite has passed with, and a word outside them."""
+"""The combinations of Python, ROS, torch and transformers that the tests have passed with, and a word outside them."""
 
 from __future__ import annotations
 
+import logging
 import os
 import platform
 from dataclasses import dataclass
+from functools import cache
 from importlib import metadata
 
 
@@ -40,6 +42,13 @@ def untested_sentence(running: TestedPair) -> str | None:
         return None
     tested = "; ".join(_words(pair) for pair in TESTED)
     return f"untested versions: {_words(running)}. It may well work; the tests have passed with {tested}."
+
+
+@cache
+def warn_where_untested() -> None:
+    """Log the sentence, once in the life of a process, where an untested combination runs."""
+    if sentence := untested_sentence(running_versions()):
+        logging.getLogger("groot_ros").warning(sentence)
 
 
 def _words(pair: TestedPair) -> str:
