@@ -2,5 +2,6 @@
 
 from groot_ros.contract.contract import Contract
 from groot_ros.contract.loading import load_contract, parse_contract
+from groot_ros.contract.unit_check import UnitReading, UnitVerdict, read_units
 
-__all__ = ["Contract", "load_contract", "parse_contract"]
+__all__ = ["Contract", "UnitReading", "UnitVerdict", "load_contract", "parse_contract", "read_units"]

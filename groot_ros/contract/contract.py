@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 from typing_extensions import Self
 
 from groot_ros.contract.actions import ActionGroup
+from groot_ros.contract.embodiment_check import EmbodimentLike, check_against
 from groot_ros.contract.groups import GroupMap, action_map, state_map
 from groot_ros.contract.limits import CartesianLimits, JointLimits, Limits
 from groot_ros.contract.outputs import AnyOutput
@@ -91,6 +92,12 @@ class Contract(Part):
                     f"found {len(recorded)} dimensions ({', '.join(recorded)})",
                     f"wanted {len(wanted)}, one for each of {', '.join(wanted)}",
                 )
+            if recorded != wanted and wanted:
+                raise FaultyKeyError(
+                    f"record.{group}",
+                    f"found {', '.join(recorded)}",
+                    f"wanted the action's order {', '.join(wanted)}, or its names by the key names",
+                )
 
     def _check_stream(self, stream: str) -> None:
         known = self.streams
@@ -167,6 +174,15 @@ class Contract(Part):
     def record_sources(self, group: str) -> tuple[StateSource, ...]:
         """Where the commanded values of an action group come from; none where the file names no topic."""
         return self.record.groups.get(group, ())
+
+    def check_against(self, embodiment: EmbodimentLike) -> None:
+        """Refuse an embodiment of a checkpoint that this contract does not fit.
+
+        Raises:
+            ContractError: The first thing that does not fit, in one sentence.
+
+        """
+        check_against(self, embodiment)
 
     def model_post_init(self, context: Any) -> None:  # noqa: ANN401 - pydantic's signature
         """Keep the file's path, which the loader hands over."""

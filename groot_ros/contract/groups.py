@@ -182,17 +182,18 @@ def _joint_action(
 
 
 def _pose_action(group: str, action: ActionGroup, sources: Sequence[StateSource]) -> GroupMap:
-    poses = [source for source in sources if isinstance(source, PoseSource | TransformSource)]
-    form = action.rotation or (poses[0].rotation if len(poses) == 1 else None)
+    """A pose in its own layout, or in that of the state group, which is then one pose."""
+    pose = sources[0] if len(sources) == 1 and isinstance(sources[0], PoseSource | TransformSource) else None
+    form = action.rotation or (pose.rotation if pose else None)
     if form is None:
         raise FaultyKeyError(
             f"actions.{group}.rotation",
-            "found nothing, and no state group to take it from",
+            "found nothing, and no state group that is one pose",
             f"allowed are {', '.join(known.value for known in RotationFormat)}",
         )
-    tool_rotation = action.tool_rotation or (poses[0].tool_rotation if len(poses) == 1 else None)
+    tool_rotation = action.tool_rotation or (pose.tool_rotation if pose else None)
     whole = whole_pose_dimensions(form)
-    names = action.names or (poses[0].dimensions if len(poses) == 1 and poses[0].rotation is form else whole)
+    names = action.names or (pose.dimensions if pose and set(pose.dimensions) == set(whole) else whole)
     if set(names) != set(whole):
         raise FaultyKeyError(f"actions.{group}.names", f"found {', '.join(names)}", f"wanted {', '.join(whole)}")
     part = PoseMap(form, tool_rotation_matrix(tool_rotation), names)

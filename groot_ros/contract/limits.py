@@ -75,6 +75,16 @@ class Limits(Part):
     joints: dict[Name, OrNone[JointLimits]] = Field(default_factory=dict)
     poses: dict[Name, OrNone[CartesianLimits]] = Field(default_factory=dict)
 
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.urdf is not None and self.urdf.endswith((".xacro", ".xml")):
+            raise FaultyKeyError(
+                "urdf",
+                f"found {self.urdf!r}",
+                "wanted a file that ends with .urdf (xacro robot.xacro > robot.urdf makes one) or a topic",
+            )
+        return self
+
     @property
     def urdf_topic(self) -> str | None:
         """The topic that carries the robot's description, where ``urdf`` is one."""

@@ -13,10 +13,14 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from groot_ros.contract.contract import Contract
+from groot_ros.contract.outputs import OUTPUT_TAGS, OUTPUT_TYPES
 from groot_ros.contract.schema import FaultyKeyError
+from groot_ros.contract.sources import SOURCE_TAGS
 from groot_ros.errors import ContractError
 
 Key = tuple[str | int, ...]
+TAGS = {*OUTPUT_TAGS, *SOURCE_TAGS}
+"""Names that pydantic puts into a location beside the file's keys: which member of a union was read."""
 
 
 def load_contract(path: str | Path) -> Contract:
@@ -105,6 +109,9 @@ def _sentence(where: str, details: ErrorDetails, content: object) -> str:
         return f"{where}: {_dotted((*key, *([fault.key] if fault.key else [])))}: {fault.found}; {fault.allowed}"
     if kind == "extra_forbidden":
         return f"{where}: {_dotted(key)}: {_unknown_key(location, key)}"
+    if kind in {"union_tag_invalid", "union_tag_not_found"}:  # only outputs say by a key which kind they are
+        found = _written(details["input"].get("type") if isinstance(details["input"], dict) else details["input"])
+        return f"{where}: {_dotted((*key, 'type'))}: found {found}; allowed are {', '.join(OUTPUT_TYPES)}"
     if kind == "missing":
         return f"{where}: {_dotted(key)}: found nothing; this key must be written"
     allowed = details["msg"].replace("Input should be", "allowed is").replace("Tuple should have", "wanted")
@@ -112,18 +119,18 @@ def _sentence(where: str, details: ErrorDetails, content: object) -> str:
 
 
 def _file_key(location: Sequence[str | int], content: object) -> Key:
-    """The part of pydantic's location that stands in the file: without the names of union members."""
+    """The part of pydantic's location that stands in the file: without union tags and without what we wrapped."""
     key: list[str | int] = []
     for position, step in enumerate(location):
-        last = position == len(location) - 1
-        if isinstance(content, dict) and (step in content or last):
-            key.append(step)
+        if isinstance(content, dict):
+            if step not in content and (isinstance(step, int) or step in TAGS or position < len(location) - 1):
+                continue
             content = content.get(step)
-        elif isinstance(content, list) and isinstance(step, int) and step < len(content):
-            key.append(step)
-            content = content[step]
-        elif last and isinstance(content, dict):
-            key.append(step)
+        elif isinstance(content, list) and isinstance(step, int):
+            content = content[step] if step < len(content) else None
+        else:
+            continue
+        key.append(step)
     return tuple(key)
 
 

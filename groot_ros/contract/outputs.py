@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag, model_validator
 from typing_extensions import Self
 
-from groot_ros.contract.schema import FaultyKeyError, Name, NonNegativeNumber, Part, PositiveNumber
+from groot_ros.contract.schema import Name, NonNegativeNumber, Part, PositiveNumber
 from groot_ros.contract.sources import check_unique
 
 DrawnDimensions = dict[Name, tuple[Name, ...] | Literal["all"]]
@@ -89,22 +89,21 @@ class GripperCommandOutput(NamedOutput):
     tolerance: PositiveNumber = 0.001
 
 
-def _output_type(value: Any) -> Any:  # noqa: ANN401 - a mapping of the file, or an output that is made already
-    kind = (
-        getattr(value, "type", None)
-        if isinstance(value, Output)
-        else value.get("type")
-        if isinstance(value, dict)
-        else None
-    )
-    kinds = {"joint_trajectory", "position_command", "twist", "pose", "float64", "gripper_command"}
-    if kind == "parallel_gripper_command":
-        return "gripper_command"
-    if kind not in kinds:
-        raise FaultyKeyError(
-            "type", f"found {kind!r}", f"allowed are {', '.join(sorted(kinds | {'parallel_gripper_command'}))}"
-        )
-    return kind
+OUTPUT_TYPES = (
+    "joint_trajectory",
+    "position_command",
+    "twist",
+    "pose",
+    "float64",
+    "gripper_command",
+    "parallel_gripper_command",
+)
+OUTPUT_TAGS = OUTPUT_TYPES[:-1]  # the two gripper actions are one class
+
+
+def _output_tag(value: Any) -> str:  # noqa: ANN401 - a mapping of the file, or an output that is made already
+    kind = value.get("type") if isinstance(value, dict) else getattr(value, "type", None)
+    return "gripper_command" if kind == "parallel_gripper_command" else str(kind)
 
 
 OutputTarget = (
@@ -118,5 +117,5 @@ AnyOutput = Annotated[
     | Annotated[PoseOutput, Tag("pose")]
     | Annotated[FloatOutput, Tag("float64")]
     | Annotated[GripperCommandOutput, Tag("gripper_command")],
-    Discriminator(_output_type),
+    Discriminator(_output_tag),
 ]

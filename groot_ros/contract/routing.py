@@ -74,7 +74,7 @@ def check_actions(actions: Actions, state: State) -> None:
 
 def check_outputs(outputs: Mapping[str, OutputTarget], actions: Actions, state: State, motion: Motion) -> None:
     """Refuse an output that draws what is not there, and a dimension that goes nowhere or twice."""
-    taken: dict[tuple[str, str], str] = {}
+    taken: set[tuple[str, str]] = set()
     for name, output in outputs.items():
         key = f"outputs.{name}"
         for group, wanted in output.draws.items():
@@ -91,12 +91,10 @@ def check_outputs(outputs: Mapping[str, OutputTarget], actions: Actions, state: 
                 )
         _check_names(key, output, actions, state)
         for row in output_rows(output, actions, state):
-            other = taken.setdefault((row.group, row.dimension), name)
-            if other != name:
-                raise FaultyKeyError(
-                    f"{key}.from.{row.group}", f"found {row.dimension}, which goes to {other} too", "send it once"
-                )
-    _check_all_routed(set(taken), actions, state)
+            if (row.group, row.dimension) in taken:
+                raise FaultyKeyError(f"{key}.from.{row.group}", f"found {row.dimension} twice", "send it once")
+            taken.add((row.group, row.dimension))
+    _check_all_routed(taken, actions, state)
 
 
 def _check_drawn(

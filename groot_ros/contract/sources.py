@@ -176,17 +176,15 @@ class FieldSource(NumberKeys):
 class RotationKeys(Part):
     """How the policy writes a pose: the layout of the orientation, another tool frame, and which dimensions it has."""
 
-    rotation: RotationFormat | None = None
+    rotation: RotationFormat = RotationFormat.QUATERNION
     tool_rotation: tuple[Row, Row, Row] | None = None
     dimensions_taken: tuple[Name, ...] | None = Field(default=None, alias="take")
 
     @property
     def map(self) -> PoseMap:
         """ROS pose to the policy's layout."""
-        form = self.rotation or RotationFormat.QUATERNION
-        return PoseMap(
-            form, tool_rotation_matrix(self.tool_rotation), self.dimensions_taken or whole_pose_dimensions(form)
-        )
+        taken = self.dimensions_taken or whole_pose_dimensions(self.rotation)
+        return PoseMap(self.rotation, tool_rotation_matrix(self.tool_rotation), taken)
 
     @property
     def dimensions(self) -> tuple[str, ...]:
@@ -232,6 +230,9 @@ class TransformSource(RotationKeys):
     def topic(self) -> str:
         """The topic of moving transforms."""
         return "/tf"
+
+
+SOURCE_TAGS = ("JointSource", "ArraySource", "FieldSource", "PoseSource", "TransformSource")
 
 
 def _source_kind(value: Any) -> str:  # noqa: ANN401 - a mapping of the file, or a source that is made already
