@@ -20,7 +20,7 @@ N1_7_BASE_MODEL = "nvidia/GR00T-N1.7-3B"
 
 # gr00t_n1_5, GR00T_N1_5, Gr00tN1d5, gr00t-n1.5, GR00TN15, n1p5, n1.5, n15 and a bare 1.5: the version is what is left.
 _VERSION = re.compile(r"(?:gr[0o]{2}t)?[\s_-]*n?[\s_-]*(?P<major>\d)(?:[\s._dp-]*(?P<minor>\d))?", re.IGNORECASE)
-_VERSION_IN_PATH = re.compile(r"gr[0o]{2}t[\s_-]*n(?P<major>\d)(?:[._dp-]?(?P<minor>\d))?(?![0-9])", re.IGNORECASE)
+_VERSION_IN_PATH = re.compile(r"gr[0o]{2}t[\s_-]*n(?P<major>\d)(?:[._dp]?(?P<minor>\d))?(?![0-9])", re.IGNORECASE)
 
 _N1_5_ADVICE = (
     f"GR00T N1.5 is not supported: fine-tune GR00T N1.7 ({N1_7_BASE_MODEL}) on your data, "
