@@ -15,6 +15,8 @@ from groot_ros.numerics.rotations import matrix_from_quaternion, quaternion_from
 
 Pose = NDArray[np.float64]
 KEPT = 1000
+JUMP_NS = 1_000_000_000
+"""A transform older than the newest by more than this says that the clock went back; any other is merely late."""
 
 
 class TransformTracker:
@@ -54,13 +56,23 @@ class TransformTracker:
             link = self._links.get(child)
             if link is None or link.parent != parent or link.static != static:
                 link = self._links[child] = _Link(parent, static=static)
-            link.add(stamp_ns(transform.header.stamp), read_transform(transform.transform, f"{where}: {child}"))
+            at_ns, pose = stamp_ns(transform.header.stamp), read_transform(transform.transform, f"{where}: {child}")
+            if not static and link.stamps and at_ns < link.stamps[-1] - JUMP_NS:
+                self._forget_moving()
+            link.add(at_ns, pose)
         newest_ns = self._newest_common_ns(where)
         if newest_ns is None or newest_ns <= self._given_ns:
             return []
         pose = self.lookup(newest_ns, where)
         self._given_ns = newest_ns
         return [(newest_ns, pose)]
+
+    def _forget_moving(self) -> None:
+        """The clock went back: a simulation was reset, or a bag plays from its start."""
+        for link in self._links.values():
+            if not link.static:
+                link.stamps, link.poses = [], []
+        self._given_ns = 0
 
     def lookup(self, at_ns: int, where: str) -> Pose:
         """The pose of the child in the parent at a time, interpolated link by link.
@@ -102,8 +114,8 @@ class TransformTracker:
         if common is None:
             return None
         frames = up_child[: up_child.index(common)] + up_parent[: up_parent.index(common)]
-        moving = [self._links[frame].stamps[-1] for frame in frames if not self._links[frame].static]
-        return min(moving) if moving else None
+        moving = [self._links[frame].stamps for frame in frames if not self._links[frame].static]
+        return min(stamps[-1] for stamps in moving) if moving and all(moving) else None
 
 
 class _Link:
@@ -120,9 +132,7 @@ class _Link:
             self.stamps, self.poses = [at_ns], [pose]
             return
         if self.stamps and at_ns <= self.stamps[-1]:
-            if at_ns == self.stamps[-1]:
-                return  # several nodes repeat a transform, as tf2 allows
-            del self.stamps[:], self.poses[:]  # the clock went back
+            return  # several nodes repeat a transform, as tf2 allows
         self.stamps.append(at_ns)
         self.poses.append(pose)
         if len(self.stamps) > 2 * KEPT:
@@ -131,6 +141,9 @@ class _Link:
     def at(self, at_ns: int, where: str) -> Pose:
         if self.static:
             return self.poses[0]
+        if not self.stamps:
+            msg = f"{where} in {self.parent} has no transform since the clock went back"
+            raise MessageError(msg)
         if not self.stamps[0] <= at_ns <= self.stamps[-1]:
             msg = f"{where} in {self.parent} is known from {self.stamps[0]} to {self.stamps[-1]} ns, not at {at_ns} ns"
             raise MessageError(msg)
