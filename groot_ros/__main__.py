@@ -17,6 +17,7 @@ TOOLS = {
     "parity": "compare with the outputs of the original implementation",
     "benchmark": "measure latency and throughput on this machine",
     "watchdog": "hold the robot when the policy's heartbeat ends",
+    "demo": "a tiny policy moves the demo robot, and a table tells what happened",
     "demo_robot": "a simulated planar arm with cameras and a controller",
     "play": "play a dataset or a bag as a robot's topics",
 }

@@ -1,0 +1,84 @@
+"""Did the robot do what the published chunks said? The chunks through the arm's own lag, against what was measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from groot_ros.demo.arm import PlanarArm, Vector
+from groot_ros.demo.record import DemoRecord, HeardChunk
+from groot_ros.demo.simulation import DEFAULT_LAG_S, ArmSimulation
+from groot_ros.observation import NANOSECONDS_PER_SECOND
+
+SETTLING_S = 1.0
+LARGEST_SHARE = 0.35
+
+
+@dataclass(frozen=True)
+class Following:
+    """Measured joints against what the chunks said.
+
+    Attributes:
+        times_s: Seconds since the policy was enabled, ``(N,)``.
+        commanded: What the newest chunk says at that time, within the joints' limits, ``(N, joints)`` rad.
+        expected: The same through the arm's lag, ``(N, joints)`` rad.
+        measured: What the robot reported, ``(N, joints)`` rad.
+
+    """
+
+    times_s: Vector
+    commanded: Vector
+    expected: Vector
+    measured: Vector
+
+    @property
+    def error_rad(self) -> float:
+        """Root mean square distance between expected and measured, once the start has settled."""
+        return _rms((self.expected - self.measured)[self.times_s >= SETTLING_S])
+
+    @property
+    def motion_rad(self) -> float:
+        """Root mean square of the expected motion around its mean: the error of a robot that stands still there."""
+        settled = self.expected[self.times_s >= SETTLING_S]
+        return _rms(settled - settled.mean(axis=0)) if len(settled) else 0.0
+
+    @property
+    def followed(self) -> bool:
+        """The robot moved, and as the chunks said: far nearer to them than standing still could be."""
+        return self.motion_rad > 0.0 and self.error_rad <= LARGEST_SHARE * self.motion_rad
+
+
+def follow(record: DemoRecord, arm: PlanarArm, lag_s: float = DEFAULT_LAG_S) -> Following:
+    """Play the record's chunks to a model of the arm, from the first measured posture on."""
+    measured = [(stamp, positions) for stamp, positions in record.measured if stamp >= record.begin_ns]
+    if len(measured) < 2:
+        nothing = np.zeros((0, len(record.joints)))
+        return Following(np.zeros(0), nothing, nothing, nothing)
+    simulation = ArmSimulation(arm, measured[0][1], lag_s)
+    command, newest, last_ns = measured[0][1], -1, measured[0][0]
+    commanded, expected = [], []
+    for stamp_ns, _ in measured:
+        while newest + 1 < len(record.chunks) and record.chunks[newest + 1].received_ns <= stamp_ns:
+            newest += 1
+        if newest >= 0:
+            command = np.clip(_row_at(record.chunks[newest], stamp_ns, command), arm.lower, arm.upper)
+        simulation.step(command, (stamp_ns - last_ns) / NANOSECONDS_PER_SECOND)
+        last_ns = stamp_ns
+        commanded.append(command)
+        expected.append(simulation.positions)
+    stamps = np.array([stamp for stamp, _ in measured])
+    times_s = (stamps - record.begin_ns) / NANOSECONDS_PER_SECOND
+    return Following(
+        times_s, np.stack(commanded), np.stack(expected), np.stack([positions for _, positions in measured])
+    )
+
+
+def _row_at(chunk: HeardChunk, now_ns: int, before: Vector) -> Vector:
+    """The chunk at ``now_ns``, between its rows, at its last row after its end; joints it does not name stay."""
+    row = np.array([np.interp(now_ns, chunk.times_ns, chunk.rows[:, joint]) for joint in range(chunk.rows.shape[1])])
+    return np.where(np.isnan(row), before, row)
+
+
+def _rms(values: Vector) -> float:
+    return float(np.sqrt(np.mean(values**2))) if values.size else 0.0

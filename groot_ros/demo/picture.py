@@ -1,0 +1,37 @@
+"""``trajectory.png``: what the chunks commanded and what the robot's joints did."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+from groot_ros.demo.following import Following
+
+COMMANDED = "#c0392b"
+MEASURED = "#2c5f8a"
+
+
+def draw_following(following: Following, joints: tuple[str, ...], path: Path) -> None:
+    """Write a picture with one panel a joint, commanded and measured over time."""
+    with mpl.rc_context({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False}):
+        figure = Figure(figsize=(10, 2.2 * len(joints) + 0.6), layout="constrained")
+        panels = figure.subplots(len(joints), 1, sharex=True, squeeze=False)[:, 0]
+        for index, (panel, name) in enumerate(zip(panels, joints, strict=True)):
+            panel.plot(
+                following.times_s,
+                following.commanded[:, index],
+                color=COMMANDED,
+                linewidth=1.0,
+                label="commanded (chunks)",
+            )
+            panel.plot(following.times_s, following.measured[:, index], color=MEASURED, linewidth=1.4, label="measured")
+            panel.set_ylabel(f"{name} (rad)")
+            panel.grid(visible=True, alpha=0.25)
+            panel.margins(x=0)
+        panels[0].legend(loc="upper right", ncols=2, frameon=False)
+        panels[-1].set_xlabel("time since the policy was enabled (s)")
+        figure.suptitle("What the policy's chunks said, and what the robot did")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=120)

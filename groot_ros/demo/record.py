@@ -1,0 +1,67 @@
+"""What the demo hears while it runs, as plain arrays: the joints, the chunks, and the node's own figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from groot_ros.demo.arm import Vector
+from groot_ros.demo.trajectory_message import Trajectory, time_ns
+
+
+@dataclass(frozen=True)
+class HeardChunk:
+    """A published chunk for the arm's joints.
+
+    Attributes:
+        received_ns: When it was heard.
+        times_ns: When each row is due, integer ``(H,)``.
+        rows: Positions ``(H, joints)``, rad; NaN for a joint that the chunk does not name.
+
+    """
+
+    received_ns: int
+    times_ns: Vector
+    rows: Vector
+
+
+@dataclass
+class DemoRecord:
+    """All that was heard between enabling and disabling the policy.
+
+    Attributes:
+        joints: Names of the joints, in the order of all columns.
+        begin_ns: When the policy was enabled.
+        measured: Stamp and positions ``(joints,)`` of every joint state.
+        chunks: Every published chunk.
+        trajectories: Number of trajectories that the controller was sent.
+        policy: The policy's newest figures, as its diagnostics say them.
+        controller: The controller's newest figures.
+
+    """
+
+    joints: tuple[str, ...]
+    begin_ns: int
+    measured: list[tuple[int, Vector]] = field(default_factory=list)
+    chunks: list[HeardChunk] = field(default_factory=list)
+    trajectories: int = 0
+    policy: dict[str, str] = field(default_factory=dict)
+    controller: dict[str, str] = field(default_factory=dict)
+
+    def hear_joints(self, stamp_ns: int, names: Sequence[str], positions: Sequence[float]) -> None:
+        """Keep a joint state; its order does not matter."""
+        by_name: Mapping[str, float] = dict(zip(names, positions, strict=True))
+        self.measured.append((stamp_ns, np.array([by_name[name] for name in self.joints])))
+
+    def hear_chunk(self, message: Trajectory, received_ns: int) -> None:
+        """Keep a chunk, whose dimensions are named ``<key>/<joint>``."""
+        columns = {name.rsplit("/", 1)[-1]: column for column, name in enumerate(message.joint_names)}
+        begin_ns = time_ns(message.header.stamp)
+        rows = np.full((len(message.points), len(self.joints)), np.nan)
+        for index, name in enumerate(self.joints):
+            if name in columns:
+                rows[:, index] = [point.positions[columns[name]] for point in message.points]
+        times = np.array([begin_ns + time_ns(point.time_from_start) for point in message.points])
+        self.chunks.append(HeardChunk(received_ns, times, rows))

@@ -1,0 +1,106 @@
+"""Node ``demo_recorder``: hears the robot and the policy of the demo, and enables the policy."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import qos_profile_sensor_data
+from rclpy.time import Time
+from sensor_msgs.msg import JointState
+from std_srvs.srv import SetBool
+from trajectory_msgs.msg import JointTrajectory
+
+from groot_ros.demo.record import DemoRecord
+from groot_ros.errors import GrootError
+
+POLICY = "groot_policy"
+CONTROLLER = "arm_controller"
+LONGEST_WAIT_S = 0.05
+
+
+class DemoRecorder(Node):
+    """Keeps a ``DemoRecord`` of what it hears; time passes only in ``wait_until`` and ``listen``."""
+
+    def __init__(self, joints: tuple[str, ...]) -> None:
+        super().__init__("demo_recorder", start_parameter_services=False, enable_rosout=False)
+        self.record = DemoRecord(joints, self._now_ns())
+        self._executor = SingleThreadedExecutor()
+        self._executor.add_node(self)
+        self.create_subscription(JointState, "joint_states", self._on_joints, qos_profile_sensor_data)
+        self.create_subscription(JointTrajectory, f"{POLICY}/action_chunk", self._on_chunk, 10)
+        self.create_subscription(JointTrajectory, f"{CONTROLLER}/joint_trajectory", self._on_trajectory, 10)
+        self.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 10)
+        self._enable = self.create_client(SetBool, f"{POLICY}/enable")
+
+    def _now_ns(self) -> int:
+        return int(self.get_clock().now().nanoseconds)
+
+    def _on_joints(self, message: JointState) -> None:
+        self.record.hear_joints(Time.from_msg(message.header.stamp).nanoseconds, message.name, message.position)
+
+    def _on_chunk(self, message: JointTrajectory) -> None:
+        self.record.hear_chunk(message, self._now_ns())
+
+    def _on_trajectory(self, _message: JointTrajectory) -> None:
+        self.record.trajectories += 1
+
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            figures = {value.key: value.value for value in status.values}
+            if POLICY in status.name:
+                self.record.policy.update(figures)
+            elif CONTROLLER in status.name:
+                self.record.controller.update(figures)
+
+    def listen(self, duration_s: float, alive: Callable[[], None]) -> None:
+        """Hear what comes for a while; ``alive`` raises when it is no longer worth it."""
+        end = time.monotonic() + duration_s
+        while time.monotonic() < end:
+            self._executor.spin_once(timeout_sec=LONGEST_WAIT_S)
+            alive()
+
+    def wait_until(
+        self, condition: Callable[[], bool], what: str, deadline_s: float, alive: Callable[[], None]
+    ) -> None:
+        """Hear what comes until ``condition()``.
+
+        Raises:
+            GrootError: It is not so within ``deadline_s``.
+
+        """
+        end = time.monotonic() + deadline_s
+        while not condition():
+            if time.monotonic() > end:
+                msg = f"after {deadline_s:.0f} s there is still no {what}"
+                raise GrootError(msg)
+            self._executor.spin_once(timeout_sec=LONGEST_WAIT_S)
+            alive()
+
+    def enable(self, on: bool, deadline_s: float, alive: Callable[[], None]) -> None:
+        """Open or close the policy's motion gate.
+
+        Raises:
+            GrootError: The policy refuses, with its own sentence, or does not answer.
+
+        """
+        self.wait_until(self._enable.service_is_ready, f"service {POLICY}/enable", deadline_s, alive)
+        future = self._enable.call_async(SetBool.Request(data=on))
+        self.wait_until(future.done, f"answer of {POLICY}/enable", deadline_s, alive)
+        if not future.result().success:
+            msg = f"{POLICY} does not {'enable' if on else 'disable'}: {future.result().message}"
+            raise GrootError(msg)
+
+    def begin(self) -> None:
+        """Forget what was heard so far, but not the figures: the record begins now."""
+        record = DemoRecord(self.record.joints, self._now_ns())
+        record.policy, record.controller = self.record.policy, self.record.controller
+        self.record = record
+
+    def close(self) -> None:
+        """Take the node down."""
+        self._executor.shutdown()
+        self.destroy_node()

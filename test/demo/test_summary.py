@@ -1,0 +1,100 @@
+"""Whether the robot did what the chunks said, and what the demo tells of it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from support.trajectories import point, trajectory
+
+from groot_ros.demo.arm import demo_arm
+from groot_ros.demo.following import follow
+from groot_ros.demo.picture import draw_following
+from groot_ros.demo.record import DemoRecord
+from groot_ros.demo.simulation import ArmSimulation
+from groot_ros.demo.summary import summarise
+
+ARM = demo_arm()
+SECOND = 1_000_000_000
+ROW_NS = SECOND // 30
+FIGURES = {
+    "observations": "40",
+    "rows executed": "100",
+    "rows expired": "3",
+    "refused: stale": "2",
+    "refused: skew": "0",
+    "latency backbone p50 ms": "4.0",
+    "latency backbone p95 ms": "6.0",
+    "latency capture to chunk p50 ms": "40.0",
+    "latency capture to chunk p95 ms": "61.0",
+}
+
+
+def wave(time_s):
+    return np.array([1.0 + 0.4 * np.sin(time_s), 1.2 + 0.3 * np.sin(1.7 * time_s), 0.4 + 0.2 * np.sin(0.9 * time_s)])
+
+
+def record(*, obeys=True, latency_s=0.06, seconds=8.0):
+    """A run whose chunks are a wave; the arm follows them, or stands still."""
+    heard = DemoRecord(ARM.names, begin_ns=0)
+    simulation = ArmSimulation(ARM, wave(0.0))
+    for begin in np.arange(0.0, seconds, 0.2):
+        begin_ns = int(begin * SECOND)
+        rows = [point(wave(begin + i / 30)[[2, 0, 1]], i * ROW_NS) for i in range(16)]
+        names = ["gripper/gripper", "single_arm/shoulder", "single_arm/elbow"]
+        heard.hear_chunk(trajectory(names, rows, begin_ns), begin_ns + int(latency_s * SECOND))
+    for tick in range(int(seconds * 200)):
+        now_s = tick / 200
+        if obeys and now_s > latency_s:
+            simulation.step(wave(now_s), 1 / 200)
+        heard.hear_joints(tick * SECOND // 200, ARM.names, simulation.positions)
+    heard.policy, heard.controller = dict(FIGURES), {"accepted": "160", "rejected": "0"}
+    return heard
+
+
+def test_a_robot_that_obeys_is_a_success_with_every_figure():
+    heard = record()
+    summary = summarise(heard, follow(heard, ARM), 8.0)
+    assert summary.success, summary.problems
+    assert summary.following_error_rad < 0.005
+    assert summary.refusals == {"stale": 2}
+    assert [stage.stage for stage in summary.latency] == ["backbone", "capture to chunk"]
+    rows = dict(summary.rows())
+    assert rows["latency, capture to chunk"] == "p50 40.0 ms, p95 61.0 ms"
+    assert rows["refused: stale"] == "2"
+    assert rows["rows expired"] == "3"
+    assert json.loads(json.dumps(summary.as_json()))["success"] is True
+
+
+def test_a_robot_that_stands_still_is_a_failure():
+    heard = record(obeys=False)
+    summary = summarise(heard, follow(heard, ARM), 8.0)
+    assert not summary.success
+    assert "did not do what the chunks said" in summary.problems[0]
+
+
+def test_no_chunks_are_a_failure():
+    heard = record()
+    heard.chunks.clear()
+    summary = summarise(heard, follow(heard, ARM), 8.0)
+    assert "only 0 chunks" in summary.problems[0]
+
+
+def test_a_rejected_trajectory_is_a_failure_with_the_controllers_words():
+    heard = record()
+    heard.controller = {"accepted": "160", "rejected": "1", "last rejection": "ends in the past"}
+    problems = summarise(heard, follow(heard, ARM), 8.0).problems
+    assert problems == ["the controller rejected 1 trajectories: ends in the past"]
+
+
+def test_nothing_heard_is_a_failure_and_no_crash():
+    heard = DemoRecord(ARM.names, begin_ns=0)
+    assert len(summarise(heard, follow(heard, ARM), 8.0).problems) == 2
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_the_picture_is_written(tmp_path, count):
+    heard = record() if count else DemoRecord(ARM.names, begin_ns=0)
+    draw_following(follow(heard, ARM), ARM.names, tmp_path / "demo" / "trajectory.png")
+    assert (tmp_path / "demo" / "trajectory.png").read_bytes().startswith(b"\x89PNG")
