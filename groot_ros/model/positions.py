@@ -8,6 +8,7 @@ float32 functions of different processors are not, and the network amplifies the
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import torch
@@ -55,9 +56,8 @@ def interpolate_position_grid(grids: Sequence[Grid], side: int, merge_size: int)
 
     """
     exact = []
-    for (height, width), coordinates in zip(
-        grids, (patch_coordinates([grid], merge_size) for grid in grids), strict=True
-    ):
+    for height, width in grids:
+        coordinates = patch_coordinates([(height, width)], merge_size)
         rows = torch.linspace(0, side - 1, height)[coordinates[:, 0]]
         columns = torch.linspace(0, side - 1, width)[coordinates[:, 1]]
         exact.append(torch.stack([rows, columns]))
@@ -99,25 +99,22 @@ def token_positions(image_mask: Tensor, valid: Tensor, grids: Sequence[Grid], me
     positions = torch.zeros(3, *image_mask.shape, dtype=torch.long)
     next_grid = iter([(height // merge_size, width // merge_size) for height, width in grids])
     for sample, (is_image, is_valid) in enumerate(zip(image_mask, valid, strict=True)):
-        kinds = is_image[is_valid].tolist()
         pieces: list[Tensor] = []
-        index = start = 0
-        while index < len(kinds):
-            if not kinds[index]:
-                end = kinds.index(True, index) if True in kinds[index:] else len(kinds)
-                pieces.append((torch.arange(end - index) + start).expand(3, -1))
-                start += end - index
-                index = end
+        start = 0
+        for of_image, run in itertools.groupby(is_image[is_valid].tolist()):
+            length = sum(1 for _ in run)
+            if not of_image:
+                pieces.append((torch.arange(length) + start).expand(3, -1))
+                start += length
                 continue
+            # Between two images there is always text, if only the marks of their end and start.
             height, width = next(next_grid, (0, 0))
-            end = index + height * width
-            if end == index or end > len(kinds) or not all(kinds[index:end]):
+            if length != height * width:
                 msg = f"The image tokens of sample {sample} do not fit image_grid_thw {[(1, *grid) for grid in grids]}."
                 raise ModelError(msg)
             rows, columns = torch.cartesian_prod(torch.arange(height), torch.arange(width)).T
             pieces.append(torch.stack([torch.zeros_like(rows), rows, columns]) + start)
             start += max(height, width)
-            index = end
         positions[:, sample, is_valid] = torch.cat(pieces, dim=1)
     if next(next_grid, None) is not None:
         msg = f"image_grid_thw names {len(grids)} images, more than input_ids has room for."
