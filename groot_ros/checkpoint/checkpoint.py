@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from groot_ros.checkpoint.backbone import Backbone, find_backbone
+from groot_ros.checkpoint.backbone import Backbone, check_backbone, find_backbone
 from groot_ros.checkpoint.config import ModelConfig, parse_model_config
 from groot_ros.checkpoint.embodiments import EMBODIMENT_IDS, Embodiment, check_embodiment, parse_embodiment_ids
 from groot_ros.checkpoint.fields import Fields, read_json
@@ -115,6 +115,8 @@ def open_checkpoint(
         origin = CheckpointOrigin.NVIDIA
         config, processor, statistics, ids = _read_nvidia(directory, raw_config)
         model_name = config.model_name
+    found = find_backbone(directory, model_name, given=backbone, allow_download=allow_download)
+    check_backbone(found, config)
     return Checkpoint(
         path=directory,
         origin=origin,
@@ -123,7 +125,7 @@ def open_checkpoint(
         statistics=statistics,
         embodiment_ids=ids,
         fps=_fps(directory),
-        backbone=find_backbone(directory, model_name, given=backbone, allow_download=allow_download),
+        backbone=found,
     )
 
 

@@ -27,6 +27,7 @@ CHECKPOINT_FILES = (
 BACKBONE_FILES = (
     "config.json",
     "preprocessor_config.json",
+    "processor_config.json",
     "video_preprocessor_config.json",
     "tokenizer.json",
     "tokenizer_config.json",

@@ -10,11 +10,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from groot_ros.checkpoint.config import ModelConfig, parse_model_config
 from groot_ros.checkpoint.fields import Fields, read_json
 from groot_ros.checkpoint.hub import is_hub_id, obtain
+from groot_ros.checkpoint.lerobot_pipeline import DECODE, ENCODE, PACK, UNPACK, read_state, read_steps
 from groot_ros.checkpoint.processor_config import ProcessorConfig, parse_processor_config
 from groot_ros.checkpoint.statistics import TagStatistics, parse_statistics
 from groot_ros.checkpoint.versions import (
@@ -28,21 +27,6 @@ from groot_ros.errors import CheckpointError
 PREPROCESSOR = "policy_preprocessor.json"
 POSTPROCESSOR = "policy_postprocessor.json"
 BASE_MODEL = "base_model"
-
-_PACK = "groot_n1_7_pack_inputs_v1"
-_ENCODE = "groot_n1_7_vlm_encode_v1"
-_DECODE = "groot_n1_7_action_decode_v1"
-_UNPACK = "groot_action_unpack_unnormalize_v2"
-# Steps that move or rename data and change no number.
-_PLAIN_STEPS = frozenset({"rename_observations_processor", "to_batch_processor", "device_processor"})
-_N1_5_STEPS = frozenset(
-    {
-        "groot_pack_inputs_v3",
-        "groot_eagle_encode_v3",
-        "groot_eagle_collate_v3",
-        "groot_action_unpack_unnormalize_v1",
-    }
-)
 
 # The released networks' dimensions, where the base model's own file is not on this machine. They differ from the
 # defaults of the original's code. The weights' shapes confirm all of them but the split into attention heads.
@@ -106,25 +90,23 @@ def read_lerobot(directory: Path, config: dict[str, Any], *, allow_download: boo
         raise n1_5_refusal(where, f"tokenizer_assets_repo is {config['tokenizer_assets_repo']!r}")
     base = config.get("base_model_path") or N1_7_BASE_MODEL
     refuse_other_version_in_path(base, where)
-    steps = _read_steps(directory / PREPROCESSOR)
-    decoding = _read_steps(directory / POSTPROCESSOR)
-    for name in (_PACK, _ENCODE):
+    steps = read_steps(directory / PREPROCESSOR)
+    decoding = read_steps(directory / POSTPROCESSOR)
+    for name in (PACK, ENCODE):
         if name not in steps:
             msg = f"{directory / PREPROCESSOR}: the step {name} is missing."
             raise CheckpointError(msg)
-    if (_DECODE in decoding) == (_UNPACK in decoding):
-        msg = f"{directory / POSTPROCESSOR}: exactly one of the steps {_DECODE} and {_UNPACK} must be there."
+    if (DECODE in decoding) == (UNPACK in decoding):
+        msg = f"{directory / POSTPROCESSOR}: exactly one of the steps {DECODE} and {UNPACK} must be there."
         raise CheckpointError(msg)
-    reader = _Reader(directory, config, steps[_PACK], steps[_ENCODE])
+    reader = _Reader(directory, config, steps[PACK], steps[ENCODE])
     reader.pack.only("normalize_min_max", (True,), default=True)
-    modalities, statistics = (
-        reader.grouped(decoding[_DECODE]) if _DECODE in decoding else reader.flat(decoding[_UNPACK])
-    )
+    modalities, statistics = reader.grouped(decoding[DECODE]) if DECODE in decoding else reader.flat(decoding[UNPACK])
     tag = reader.tag
     return Metadata(
         config=_network(directory, config, base, allow_download=allow_download),
         processor=reader.processor(modalities),
-        statistics=parse_statistics({tag: statistics}, f"{directory / PREPROCESSOR}: {_PACK}"),
+        statistics=parse_statistics({tag: statistics}, f"{directory / PREPROCESSOR}: {PACK}"),
         embodiment_ids=reader.embodiment_ids(),
     )
 
@@ -148,7 +130,7 @@ class _Reader:
         """Read modalities and statistics by group: they lie in the steps' configuration."""
         for key in ("raw_stats", "modality_config", "use_percentiles"):
             if decode.value(key) != self.pack.value(key):
-                msg = f"{decode.where}: {key} differs from that of the step {_PACK}: the two must belong together."
+                msg = f"{decode.where}: {key} differs from that of the step {PACK}: the two must belong together."
                 raise CheckpointError(msg)
         modality = self.pack.inner("modality_config")
         action = modality.inner("action")
@@ -173,9 +155,9 @@ class _Reader:
         """Read one group of state and one of action: the numbers lie in a safetensors file."""
         unpack.only("normalize_min_max", (True,), default=True)
         unpack.only("clip_normalized_action", (True,), default=False)
-        tensors = _read_state(self.directory, self.pack)
-        if tensors != _read_state(self.directory, unpack):
-            msg = f"{unpack.where}: the statistics differ from those of the step {_PACK}: the two must belong together."
+        tensors = read_state(self.directory, self.pack)
+        if tensors != read_state(self.directory, unpack):
+            msg = f"{unpack.where}: the statistics differ from those of the step {PACK}: the two must belong together."
             raise CheckpointError(msg)
         statistics = {
             modality: {modality: {name: tensors.get(f"{feature}.{name}") for name in _STATISTICS}}
@@ -253,47 +235,6 @@ class _Reader:
 
 
 _STATISTICS = ("min", "max", "mean", "std", "q01", "q99")
-
-
-def _read_steps(path: Path) -> dict[str, Fields]:
-    """Read a pipeline: step name to its configuration, with the name of its state file added."""
-    steps: dict[str, Fields] = {}
-    entries = read_json(path).get("steps")
-    if not isinstance(entries, list):
-        msg = f"{path}: steps is missing: this is not a processor pipeline of LeRobot."
-        raise CheckpointError(msg)
-    for entry in entries:
-        step = Fields(entry, f"{path}: a step")
-        name = step.value("registry_name")
-        if name in _N1_5_STEPS:
-            raise n1_5_refusal(str(path), f"its step {name} belongs to N1.5")
-        if name in (_PACK, _ENCODE, _DECODE, _UNPACK):
-            config = step.value("config") or {}
-            steps[name] = Fields({**config, "state_file": step.value("state_file")}, f"{path}: {name}")
-        elif name not in _PLAIN_STEPS:
-            msg = f"{path}: the step {name or step.value('class')} is unknown: it may change the numbers."
-            raise CheckpointError(msg)
-    return steps
-
-
-def _read_state(directory: Path, step: Fields) -> dict[str, list[float]]:
-    """Read the numbers of a step."""
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
-
-    name = step.text("state_file")
-    path = directory / name
-    if Path(name).name != name or not name.endswith(".safetensors"):
-        step.refuse("state_file", "a safetensors file in the same folder")
-    try:
-        tensors = load_file(path)
-    except FileNotFoundError:
-        msg = f"{path} is missing: copy the whole checkpoint folder, or download it again."
-        raise CheckpointError(msg) from None
-    except (OSError, SafetensorError) as error:
-        msg = f"{path} is damaged ({error}): copy or download it again."
-        raise CheckpointError(msg) from error
-    return {key: np.asarray(values, dtype=np.float64).ravel().tolist() for key, values in tensors.items()}
 
 
 def _first_rows(values: object, rows: int) -> object:

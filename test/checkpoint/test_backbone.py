@@ -1,7 +1,13 @@
 """The backbone's side files: where they are looked for, in which order, and never on the network unasked."""
 
+import json
+import os
 import shutil
 import socket
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from checkpoint.conftest import edit_json, edit_kwargs
@@ -11,6 +17,7 @@ from support.golden import BACKBONE
 from groot_ros.checkpoint import open_checkpoint
 from groot_ros.checkpoint.hub import is_hub_id
 from groot_ros.errors import CheckpointError
+from groot_ros.policy import GrootPolicy
 
 COSMOS = "nvidia/Cosmos-Reason2-2B"
 
@@ -157,6 +164,80 @@ def test_an_incomplete_backbone_folder_is_refused(single, tmp_path, damage, mess
     damage(folder)
     with pytest.raises(CheckpointError, match=message):
         open_checkpoint(single, backbone=folder)
+
+
+def test_a_backbone_of_another_size_is_refused(single, tmp_path):
+    edit_json(single / "config.json", lambda data: data.update(select_layer=7))
+    with pytest.raises(CheckpointError, match=r"does not belong to this checkpoint: it has 6 layers, but select"):
+        open_checkpoint(single)
+    folder = tmp_path / "given"
+    shutil.copytree(BACKBONE, folder)
+    edit_json(folder / "config.json", lambda data: data["text_config"].update(hidden_size=64))
+    with pytest.raises(CheckpointError, match=r"its hidden_size is 64, but backbone_embedding_dim is 48\. Give"):
+        open_checkpoint(single, backbone=folder)
+
+
+def test_a_backbone_without_a_size_is_refused(single):
+    path = single.parent / "Qwen" / "Qwen3-VL-tiny" / "config.json"
+    edit_json(path, lambda data: data["vision_config"].pop("depth"))
+    with pytest.raises(CheckpointError, match=r"config\.json: vision_config: depth is missing"):
+        open_checkpoint(single)
+
+
+def test_the_image_processor_is_found_where_newer_versions_of_transformers_write_it(single):
+    folder = single.parent / "Qwen" / "Qwen3-VL-tiny"
+    expected = json.loads((folder / "preprocessor_config.json").read_text())
+    (folder / "preprocessor_config.json").unlink()
+    (folder / "processor_config.json").write_text(json.dumps({"image_processor": expected}))
+    assert open_checkpoint(single).backbone.preprocessor == expected
+
+
+def test_code_that_a_checkpoint_brings_is_never_run(single, tmp_path):
+    trace = tmp_path / "trace"
+    code = f"open({str(trace)!r}, 'w')"
+    for folder in (single, single.parent / "Qwen" / "Qwen3-VL-tiny"):
+        (folder / "evil.py").write_text(code)
+        edit_json(folder / "config.json", lambda data: data.update(auto_map={"AutoConfig": "evil.Config"}))
+    GrootPolicy.from_checkpoint(single, "new_embodiment", device="cpu", rate_hz=10.0)
+    assert not trace.exists()
+
+
+class _GatedHub(BaseHTTPRequestHandler):
+    """Answers as the hub does for a gated repository: its list is public, its files are not."""
+
+    def do_GET(self):
+        public = self.path.startswith("/api/models/")
+        listing = [{"type": "file", "path": "config.json", "size": 2, "oid": "0" * 40}]
+        about = {"id": COSMOS, "sha": "0" * 40, "gated": "auto", "siblings": [{"rfilename": "config.json"}]}
+        body = json.dumps(listing if "/tree/" in self.path else about).encode() if public else b""
+        self.send_response(200 if public else 403)
+        self.send_header("Content-Length", str(len(body)))
+        if not public:
+            self.send_header("X-Error-Code", "GatedRepo")
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(body)
+
+    do_HEAD = do_GET
+
+    def log_message(self, *arguments):
+        pass
+
+
+def test_a_gated_repository_says_what_to_accept_where(cosmos, tmp_path):
+    code = f"from groot_ros.checkpoint import open_checkpoint; open_checkpoint({str(cosmos)!r}, allow_download=True)"
+    with ThreadingHTTPServer(("127.0.0.1", 0), _GatedHub) as hub:
+        threading.Thread(target=hub.serve_forever, daemon=True).start()
+        endpoint = f"http://127.0.0.1:{hub.server_port}"
+        environment = {**os.environ, "HF_ENDPOINT": endpoint, "HF_HUB_CACHE": str(tmp_path / "cache"), "HF_TOKEN": ""}
+        result = subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
+        )
+        hub.shutdown()
+    assert result.returncode == 1
+    wanted = f"{COSMOS} (tokenizer and image processor of the backbone"
+    assert wanted in result.stderr
+    assert f"is gated: open https://huggingface.co/{COSMOS}, sign in, accept its terms" in result.stderr
 
 
 @pytest.mark.parametrize("name", ["owner/name", "nvidia/GR00T-N1.7-LIBERO/libero_10"])

@@ -1,6 +1,7 @@
 """Checkpoints that LeRobot trained are read as what they are."""
 
 import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -142,9 +143,12 @@ def test_the_number_of_denoising_steps_may_be_set(grouped):
     assert opened(grouped).config.num_inference_timesteps == 2
 
 
-def test_a_released_base_model_that_is_not_here_is_known_by_its_dimensions(grouped):
+def test_a_released_base_model_that_is_not_here_is_known_by_its_dimensions(grouped, tmp_path):
+    backbone = tmp_path / "cosmos"
+    shutil.copytree(BACKBONE, backbone)
+    edit_json(backbone / "config.json", lambda data: data["text_config"].update(hidden_size=2048, num_hidden_layers=28))
     edit_json(grouped / "config.json", lambda data: data.update(base_model_path="nvidia/GR00T-N1.7-3B"))
-    config = opened(grouped).config
+    config = open_checkpoint(grouped, backbone=backbone).config
     assert (config.select_layer, config.diffusion_model_cfg.num_layers) == (16, 32)
     assert config.vl_self_attention_cfg.num_layers == _RELEASED_NETWORK["vl_self_attention_cfg"]["num_layers"]
 
