@@ -224,3 +224,20 @@ def test_a_video_history_that_lerobot_trained_wrongly_is_refused(grouped):
     step(grouped, PACK, add_history)
     step(grouped, DECODE, add_history, "policy_postprocessor.json")
     refused(grouped, r"the video has the history \[-15, 0\], but LeRobot trains it with one frame repeated")
+
+
+def test_the_shorter_description_that_lerobots_own_relative_training_writes_is_read(grouped):
+    def shorten(config):
+        modalities = config["modality_config"]
+        del modalities["language"], modalities["video"]
+        modalities["state"] = {"modality_keys": modalities["state"]["modality_keys"]}
+        for modality in config["raw_stats"].values():
+            for entry in modality.values():
+                entry["count"] = [600]
+
+    step(grouped, PACK, shorten)
+    step(grouped, DECODE, shorten, "policy_postprocessor.json")
+    embodiment = opened(grouped).embodiment(TAG)
+    assert embodiment.modalities.state.delta_indices == (0,)
+    assert embodiment.modalities.video.modality_keys == ("front", "wrist")
+    assert embodiment.modalities.language.modality_keys == ("task",)
