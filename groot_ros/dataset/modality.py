@@ -125,8 +125,15 @@ def parse_modality(content: Mapping[str, Any], where: str, features: Mapping[str
 
 def nearest_spelling(name: str, candidates: Iterable[str]) -> str:
     """Return ``" (do you mean 'x'?)"`` where a candidate is spelled much like ``name``, else nothing."""
-    matches = difflib.get_close_matches(name, list(candidates), n=1, cutoff=0.8)
-    return f" (do you mean {matches[0]!r}?)" if matches else ""
+    match = similar_name(name, candidates)
+    return f" (do you mean {match!r}?)" if match else ""
+
+
+def similar_name(name: str, candidates: Iterable[str]) -> str | None:
+    """Return the candidate that is spelled most like ``name``; what all cameras begin with does not count."""
+    short = {candidate.removeprefix(IMAGE_PREFIX): candidate for candidate in candidates}
+    matches = difflib.get_close_matches(name.removeprefix(IMAGE_PREFIX), short, n=1, cutoff=0.75)
+    return short[matches[0]] if matches else None
 
 
 def _one_after_the_other(groups: Mapping[str, int], column: str) -> dict[str, ModalitySlice]:

@@ -30,6 +30,7 @@ from groot_ros.dataset.modality import (
     ModalitySlice,
     nearest_spelling,
     parse_modality,
+    similar_name,
     whole_columns,
 )
 from groot_ros.dataset.stamps import EpisodeStamps, read_stamps
@@ -375,16 +376,15 @@ def _episodes_v2(root: Path, info: DatasetInfo) -> list[EpisodeEntry]:
 
 
 def _missing_video(path: Path, feature: str) -> str:
-    """Say that a video is missing, and under which similar name one lies."""
-    place = next((number for number, part in enumerate(path.parts) if part == feature), None)
-    if place is not None:
-        folder = Path(*path.parts[:place])
-        others = [other.name for other in folder.glob("*") if (other / Path(*path.parts[place + 1 :])).is_file()]
-        near = nearest_spelling(feature, others)
-        if near:
-            actual = near.split("'")[1]
+    """Say that a video is missing, and under which similar name one lies where there is no folder of this name."""
+    own_folder = next((folder for folder in path.parents if folder.name == feature), None)
+    if own_folder and not own_folder.exists():
+        inside = path.relative_to(own_folder)
+        others = [other.name for other in own_folder.parent.glob("*") if (other / inside).is_file()]
+        actual = similar_name(feature, others)
+        if actual:
             return (
-                f"{INFO_FILE} names the camera {feature!r}, but its videos lie under {actual!r} in {folder}: "
-                f"give both the same name"
+                f"{INFO_FILE} names the camera {feature!r}, but its videos lie under {actual!r} in "
+                f"{own_folder.parent}: give both the same name"
             )
     return f"{path} is missing: {INFO_FILE} names the camera {feature!r}, but it has no video there"

@@ -37,9 +37,9 @@ class Finding:
 
 def merge(findings: Iterable[Finding]) -> list[Finding]:
     """Join findings of the same kind and subject in several episodes into one, and put errors first."""
-    merged: dict[tuple[Severity, str, str], Finding] = {}
+    merged: dict[tuple[Severity, str, str, bool], Finding] = {}
     for finding in findings:
-        key = (finding.severity, finding.check, finding.subject)
+        key = (finding.severity, finding.check, finding.subject, bool(finding.episodes))
         known = merged.get(key)
         merged[key] = replace(known, episodes=known.episodes + finding.episodes) if known else finding
     order = list(Severity)

@@ -261,7 +261,8 @@ def _check_file(dataset: Dataset, path: Path, entries: Entries) -> Iterator[Find
                 continue
             is_quantile = key.startswith("q")
             allowed = (_QUANTILE_TOLERANCE if is_quantile else _STATISTICS_TOLERANCE) * span
-            off = np.abs(value - wanted) - allowed - _ROUNDING * np.abs(true["max"])
+            rounding = _ROUNDING**0.5 if key == "std" else _ROUNDING  # the variance is what gets rounded
+            off = np.abs(value - wanted) - allowed - rounding * np.abs(true["max"])
             if (off > 0).any():
                 worst = int(np.argmax(off))
                 dimension = dimension_names(dataset, ModalitySlice(0, wanted.size, name))[worst]
