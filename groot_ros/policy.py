@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -72,14 +73,13 @@ class GrootPolicy:
         *,
         rate_hz: float,
         rollout: RolloutTransform,
-        action_names: dict[str, list[str]] | None = None,
     ) -> None:
         self.checkpoint = checkpoint
         self.processor = processor
         self.network = network
         self.rate_hz = rate_hz
         self._rollout = rollout
-        self._action_names = action_names or self._numbered_names()
+        self._action_names = self._numbered_names()
         self._generator = torch.Generator(device=self.device)
         self._generator.seed()
         self.last_timings: StageTimings | None = None
@@ -97,7 +97,6 @@ class GrootPolicy:
         backbone: Path | None = None,
         allow_download: bool = False,
         action_decode_transform: str = "auto",
-        action_names: dict[str, list[str]] | None = None,
     ) -> GrootPolicy:
         """Load a policy.
 
@@ -110,7 +109,6 @@ class GrootPolicy:
             backbone: Directory with the backbone's config, tokenizer and preprocessor, where the checkpoint has none.
             allow_download: Whether files may be fetched from the hub.
             action_decode_transform: Rollout transform of the tag: ``auto``, ``none`` or ``libero``.
-            action_names: Dimension names by action group; numbered by default.
 
         Raises:
             CheckpointError: The checkpoint is not what it should be, or does not know the tag or its rate.
@@ -133,7 +131,6 @@ class GrootPolicy:
             network,
             rate_hz=agreed_rate(checkpoint, rate_hz),
             rollout=rollout_transform(action_decode_transform, embodiment_tag),
-            action_names=action_names,
         )
 
     @property
@@ -210,9 +207,56 @@ class GrootPolicy:
         self.last_timings = StageTimings(data_processing_s, backbone_s, action_head_s, clock.lap())
         return chunk
 
-    def rollout(self, chunk: ActionChunk) -> ActionChunk:
-        """The chunk as the robot takes it: with the rollout transform of the tag (LIBERO's gripper), rows as before."""
-        return replace(chunk, groups=self._rollout(chunk.groups))
+    def name_actions(self, names: Mapping[str, Sequence[str]]) -> None:
+        """Name the dimensions of action groups in the chunks to come, as the robot contract does.
+
+        A group without names keeps its numbers.
+
+        Raises:
+            ValueError: A group has another number of dimensions.
+
+        """
+        for key, given in names.items():
+            if given and len(given) != self.processor.action_dimensions[key]:
+                msg = (
+                    f"action group {key!r}: {len(given)} names, but {self.processor.action_dimensions[key]} dimensions"
+                )
+                raise ValueError(msg)
+        self._action_names = {
+            key: list(names.get(key, ())) or numbered for key, numbered in self._numbered_names().items()
+        }
+
+    def rollout(self, chunk: ActionChunk, previous: ActionChunk | None = None) -> ActionChunk:
+        """The chunk as the robot takes it: with the rollout transform of the tag (LIBERO's gripper), rows as before.
+
+        Args:
+            chunk: As predicted.
+            previous: What this method gave for the chunk that is being executed; where the transform keeps the row
+                before (a gripper at exactly 0.5), its row before the first one of this chunk counts.
+
+        """
+        row_before = None
+        if previous is not None:
+            elapsed_s = (chunk.stamp_ns - previous.stamp_ns) / NANOSECONDS_PER_SECOND
+            row = min(round(elapsed_s / previous.period_s), previous.horizon) - 1
+            if row >= 0:
+                row_before = {key: values[row] for key, values in previous.groups.items()}
+        return replace(chunk, groups=self._rollout(chunk.groups, row_before))
+
+    def unrolled(self, prefix: ActionChunk, chunk: ActionChunk) -> ActionChunk:
+        """A prefix of real-time chunking whose transformed groups say again what the policy said.
+
+        Args:
+            prefix: Rows that are still to come, cut from what the robot is sent.
+            chunk: The predicted chunk that they come from.
+
+        """
+        changed = self._rollout.changed_groups
+        if not changed:
+            return prefix
+        first = (prefix.stamp_ns - chunk.stamp_ns) / NANOSECONDS_PER_SECOND / chunk.period_s
+        rows = np.clip(np.round(first + np.arange(prefix.horizon)), 0, chunk.horizon - 1).astype(np.intp)
+        return replace(prefix, groups={**prefix.groups, **{key: chunk.groups[key][rows] for key in changed}})
 
     def noise(self, batch: int, seed: int | None = None) -> Tensor:
         """The noise that denoising starts from, ``(batch, horizon, action dimension)``.
@@ -236,6 +280,12 @@ class GrootPolicy:
     ) -> tuple[RealTimeChunking | None, PrefixReport]:
         if previous is None:
             return None, PrefixReport()
+        if not math.isclose(previous.period_s * self.rate_hz, 1.0, rel_tol=1e-6):
+            msg = (
+                f"previous chunk: its rows are {previous.period_s:.4g} s apart, but those of this policy "
+                f"{1.0 / self.rate_hz:.4g} s; a prefix must have the policy's own rate ({self.rate_hz:g} Hz)"
+            )
+            raise ObservationError(msg)
         elapsed_s = (observation.stamp_ns - previous.stamp_ns) / NANOSECONDS_PER_SECOND
         first = round(elapsed_s / previous.period_s)
         if first < 0:
@@ -299,8 +349,10 @@ def select_device(name: str) -> torch.device:
         raise DeviceError(msg)
     if kind == "cuda" and not torch.cuda.is_available():
         built = torch.version.cuda
-        cause = f"torch was built for CUDA {built} but finds no GPU; check `nvidia-smi`" if built else (
-            "this torch is a CPU build; install a CUDA build of torch"
+        cause = (
+            f"torch was built for CUDA {built} but finds no GPU; check `nvidia-smi`"
+            if built
+            else ("this torch is a CPU build; install a CUDA build of torch")
         )
         msg = f"device: {name!r} was asked for, but {cause}, or choose device:=cpu"
         raise DeviceError(msg)

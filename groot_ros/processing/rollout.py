@@ -30,6 +30,11 @@ class RolloutTransform:
 
     name: str
 
+    @property
+    def changed_groups(self) -> tuple[str, ...]:
+        """The action groups that it changes."""
+        return () if self.name == "none" else (LIBERO_GRIPPER,)
+
     def __call__(
         self, groups: Groups, row_before: Mapping[str, NDArray[np.float64]] | None = None
     ) -> dict[str, NDArray[np.float64]]:

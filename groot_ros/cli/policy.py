@@ -1,0 +1,41 @@
+"""``policy``: the lifecycle node ``groot_policy``, which turns what a robot sees into what it does."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from groot_ros.cli._run import run
+
+_EXAMPLES = """examples:
+  look at what a policy would do, nothing moves:
+    python -m groot_ros policy --ros-args -p checkpoint:=~/models/my_robot -p contract:=my_robot.yaml -p autostart:=true
+  let it move when ~/enable is called:
+    ... -p dry_run:=false
+  then: ros2 service call /groot_policy/enable std_srvs/srv/SetBool "{data: true}"
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the node until it is told to stop."""
+    parser = argparse.ArgumentParser(
+        prog="policy",
+        description="Run a GR00T N1.7 policy on a robot. Parameters: ros2 param describe, or the README.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    _, ros_arguments = parser.parse_known_args(arguments)
+
+    def spin() -> int:
+        from groot_ros.nodes.policy_node import PolicyNode
+        from groot_ros.nodes.running import run_node
+
+        run_node(PolicyNode, ros_arguments, before_shutdown=PolicyNode.stop)
+        return 0
+
+    return run(spin)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
