@@ -128,6 +128,13 @@ def _check_horizon(embodiment: Embodiment, config: ModelConfig, processor: Proce
             f"fine-tune with delta_indices 0 to {limit - 1} at most."
         )
         raise CheckpointError(msg)
+    for name, modality in (("video", embodiment.modalities.video), ("state", embodiment.modalities.state)):
+        if modality.delta_indices[-1] != 0:
+            msg = (
+                f"{place}: the {name}'s delta_indices are {list(modality.delta_indices)}, but must end with 0: "
+                "the newest row is the present, and actions are decoded against it."
+            )
+            raise CheckpointError(msg)
     rows = len(embodiment.modalities.state.delta_indices)
     if rows != config.state_history_length and not processor.exclude_state:
         msg = (

@@ -190,12 +190,6 @@ def _embodiment(fields: Fields) -> EmbodimentModalities:
         language=_modality(fields.inner("language")),
     )
     fields.refuse_unknown(_TRAINING_MODALITIES)
-    if modalities.video.delta_indices[-1] != 0 or modalities.state.delta_indices[-1] != 0:
-        msg = (
-            f"{fields.where}: the last of delta_indices of video and state must be 0, the present, but they are "
-            f"{list(modalities.video.delta_indices)} and {list(modalities.state.delta_indices)}."
-        )
-        raise CheckpointError(msg)
     return modalities
 
 

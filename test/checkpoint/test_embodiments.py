@@ -142,3 +142,10 @@ def test_state_groups_wider_than_the_network_are_refused_with_sine_and_cosine_co
 def test_a_state_history_that_the_network_has_not_is_refused(single):
     change_modalities(single, lambda tag: tag["state"].update(delta_indices=[-1, 0]))
     refused(single, r"the state's delta_indices have 2 entries, but state_history_length of the network is 1")
+
+
+@pytest.mark.parametrize("modality", ["video", "state"])
+def test_a_history_that_does_not_end_with_the_present_is_refused(single, modality):
+    change_modalities(single, lambda tag: tag[modality].update(delta_indices=[-1]))
+    refused(single, rf"new_embodiment: the {modality}'s delta_indices are \[-1\], but must end with 0")
+    open_checkpoint(single).embodiment("libero_sim")
