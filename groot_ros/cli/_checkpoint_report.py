@@ -48,7 +48,7 @@ def _line(console: Console, name: str, value: str) -> None:
 def _network(console: Console, network: dict[str, Any]) -> None:
     _heading(console, "Network")
     for part, number in network["parameters"].items():
-        _line(console, "", f"{number / 1e6:8.2f} M  {part}")
+        _line(console, "", f"{number / 1e6:.2f} M  {part}")
     stored = ", ".join(f"{number / 1e6:.2f} M as {dtype}" for dtype, number in network["stored_as"].items())
     memory = ", ".join(f"{dtype} {_size(size)}" for dtype, size in network["memory_bytes"].items())
     _line(console, "parameters", f"{network['total'] / 1e6:.2f} M (in the files: {stored})")
@@ -83,7 +83,9 @@ def _tag(console: Console, tag: str, description: dict[str, Any], images: dict[s
         _line(console, "state history", f"rows {_rows(description['state_history'])}")
     _line(console, "instruction", description["language"])
     _line(console, "horizon", f"{description['horizon']} rows; projector {description['projector']}")
+    console.print()
     console.print(_groups("state", description["state"]))
+    console.print()
     console.print(_groups("action", description["actions"]))
 
 
