@@ -189,7 +189,7 @@ class Aligner:
     def reset(self) -> None:
         """Forget all messages: a new episode, whose history begins anew. The counters go on."""
         for stream in self._streams.values():
-            stream.clear()
+            stream.begin_anew()
         self._clock_jump = None
 
     @property
@@ -214,7 +214,8 @@ class Aligner:
         """Forget everything when the clock goes back: a simulation was reset, or a bag plays from its start."""
         if self._now_ns is not None and now_ns < self._now_ns - self._max_future_ns:
             back = seconds(self._now_ns - now_ns)
-            self.reset()
+            for stream in self._streams.values():
+                stream.clear()
             sentence = f"clock: time went back by {back} s, so all messages before are forgotten"
             self._clock_jump = NotReady(Reason.CLOCK_JUMPED_BACK, "clock", sentence)
             self._now_ns = now_ns

@@ -9,7 +9,9 @@ T = TypeVar("T")
 
 
 class StampedRing(Generic[T]):
-    """Values with strictly rising stamps; what is older than ``span_ns`` before the newest is let go.
+    """Values with strictly rising stamps; what the last ``span_ns`` before the newest do not need is let go.
+
+    The last value before the span is kept, since it holds at the span's beginning.
 
     Args:
         span_ns: How far back values are kept, nanoseconds.
@@ -39,13 +41,18 @@ class StampedRing(Generic[T]):
         self._stamps.append(stamp_ns)
         self._values.append(value)
         oldest_ns, last = stamp_ns - self._span_ns, len(self._stamps) - 1
-        while self._start < last and (self._stamps[self._start] < oldest_ns or len(self) > self._most):
+        while self._start < last and (self._stamps[self._start + 1] <= oldest_ns or len(self) > self._most):
             self._values[self._start] = None  # type: ignore[assignment]  # frames are large
             self._start += 1
             self.has_let_go = True
         if 2 * self._start > len(self._stamps):
             del self._stamps[: self._start], self._values[: self._start]
             self._start = 0
+
+    def keep_newest(self) -> None:
+        """Forget everything but the newest value."""
+        self._stamps, self._values = self._stamps[-1:], self._values[-1:]
+        self._start, self.has_let_go = 0, False
 
     def clear(self) -> None:
         """Forget everything."""

@@ -14,7 +14,6 @@ from groot_ros.alignment.stream import Stream, seconds
 from groot_ros.contract.contract import Contract
 from groot_ros.contract.groups import GroupMap, state_map
 from groot_ros.contract.sources import StateSource
-from groot_ros.contract.timing import nanoseconds
 
 MOST_SAMPLES = 20_000
 
@@ -34,7 +33,6 @@ class StateStreams:
     def __init__(
         self, prefix: str, groups: Mapping[str, Sequence[StateSource]], contract: Contract, span_ns: int
     ) -> None:
-        self._max_gap_ns = nanoseconds(contract.alignment.max_age_s)
         self._maps: dict[str, GroupMap] = {}
         self._groups: dict[str, list[tuple[Stream[Array], StateInterpolation, int]]] = {}
         for group, sources in groups.items():
@@ -78,23 +76,12 @@ class StateStreams:
 
     def unmet(self, stamp_ns: int) -> NotReady | None:
         """The first stream that has no value at a time; None where all have one."""
-        for stream in self.streams:
-            ring = stream.ring
-            after = ring.at_or_after(stamp_ns)
-            if after == len(ring):
-                late = f"{seconds(stamp_ns - ring.stamp(-1))} s before it" if len(ring) else "not there"
-                return _unmatched(stream, f"the newest sample is {late}, and none has come since")
-            if ring.stamp(after) == stamp_ns:
-                continue
-            if after == 0:
-                return _unmatched(stream, f"its first sample came {seconds(ring.stamp(0) - stamp_ns)} s after it")
-            gap_ns = ring.stamp(after) - ring.stamp(after - 1)
-            if gap_ns > self._max_gap_ns:
-                return _unmatched(
-                    stream,
-                    f"it lies in a gap of {seconds(gap_ns)} s between two samples, allowed are "
-                    f"{seconds(self._max_gap_ns)} s",
-                )
+        for group in self._groups.values():
+            for stream, interpolation, _ in group:
+                why = _why_unmet(stream, stamp_ns, holds=interpolation.holds)
+                if why is not None:
+                    sentence = f"{stream.name}: no value on {stream.topic} belongs to the reference stamp: {why}"
+                    return NotReady(Reason.UNMATCHED, stream.name, sentence)
         return None
 
     def policy_values(self, group: str, stamp_ns: int) -> Array:
@@ -106,6 +93,22 @@ class StateStreams:
         return self._maps[group].to_policy(np.concatenate(values) if values else np.empty(0))
 
 
-def _unmatched(stream: Stream[Array], why: str) -> NotReady:
-    sentence = f"{stream.name}: no value on {stream.topic} belongs to the reference stamp: {why}"
-    return NotReady(Reason.UNMATCHED, stream.name, sentence)
+def _why_unmet(stream: Stream[Array], stamp_ns: int, *, holds: bool) -> str | None:
+    """Why a stream has no value at a time; None where it has one."""
+    ring = stream.ring
+    after = ring.at_or_after(stamp_ns)
+    if after < len(ring) and ring.stamp(after) == stamp_ns:
+        return None
+    if not len(ring):
+        return "it has no samples"
+    if after == 0:
+        return f"its first sample came {seconds(ring.stamp(0) - stamp_ns)} s after it"
+    if holds:
+        gap_ns, what = stamp_ns - ring.stamp(after - 1), "the last sample came {} s before it"
+    elif after == len(ring):
+        return f"the newest sample is {seconds(stamp_ns - ring.stamp(-1))} s before it, and none has come since"
+    else:
+        gap_ns, what = ring.stamp(after) - ring.stamp(after - 1), "it lies in a gap of {} s between two samples"
+    if stream.max_age_ns is None or gap_ns <= stream.max_age_ns:
+        return None
+    return f"{what.format(seconds(gap_ns))}, allowed are {seconds(stream.max_age_ns)} s"

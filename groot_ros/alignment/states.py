@@ -1,4 +1,4 @@
-"""A state between two samples: straight for numbers, the shortest arc for angles that wrap, slerp for poses."""
+"""A state between two samples: straight, by the shortest arc for angles that wrap, by slerp for poses, or held."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from groot_ros.alignment.ring import StampedRing
-from groot_ros.contract.sources import PoseSource, StateSource, TransformSource
+from groot_ros.contract.sources import NumberKeys, PoseSource, StateSource, TransformSource
 from groot_ros.numerics.rotations import slerp_quaternion
 
 Array = NDArray[np.float64]
@@ -22,8 +22,10 @@ class StateInterpolation:
 
     def __init__(self, source: StateSource) -> None:
         self.is_pose = isinstance(source, PoseSource | TransformSource)
-        self.is_nearest = not isinstance(source, PoseSource | TransformSource) and source.interpolation == "nearest"
-        periods = {} if isinstance(source, PoseSource | TransformSource) else source.periods
+        rule = source.interpolation if isinstance(source, NumberKeys) else "linear"
+        self.is_nearest = rule == "nearest"
+        self.holds = rule == "hold"
+        periods = source.periods if isinstance(source, NumberKeys) else {}
         self._wraps = np.array([name in periods for name in source.dimensions])
         self._periods = np.array([periods.get(name, 1.0) for name in source.dimensions])
 
@@ -32,12 +34,14 @@ class StateInterpolation:
 
         Args:
             ring: The samples.
-            stamp_ns: The time; not after the newest sample.
+            stamp_ns: The time; not after the newest sample, unless the last value holds.
 
         """
         after = ring.at_or_after(stamp_ns)
-        if after == 0 or ring.stamp(after) == stamp_ns:
+        if after == 0 or (after < len(ring) and ring.stamp(after) == stamp_ns):
             return ring.value(after)
+        if self.holds:
+            return ring.value(after - 1)
         if self.is_nearest:
             return ring.value(ring.nearest(stamp_ns))
         before_ns = ring.stamp(after - 1)

@@ -15,6 +15,8 @@ T = TypeVar("T")
 DISORDER_WINDOW_NS = 1_000_000_000
 DISORDERED_MESSAGES = 3
 """So many messages out of order within the window make a stream unusable; fewer are dropped and counted."""
+JUMP_NS = 200_000_000
+"""Several messages in a row that are older than the newest by more than this: the stream's clock went back."""
 
 
 @dataclass
@@ -77,7 +79,7 @@ class Stream(Generic[T]):
         self.health = StreamHealth()
         self._stamp = timing.stamp
         self._offset_ns = timing.offset_ns
-        self._max_age_ns = nanoseconds(alignment.max_age_s)
+        self.max_age_ns = alignment.max_age_ns(timing)
         self._max_future_ns = nanoseconds(alignment.max_future_s)
         self._fault: NotReady | None = None  # of the newest message, None where it counted
         self._disorder: deque[int] = deque(maxlen=DISORDERED_MESSAGES)
@@ -133,14 +135,21 @@ class Stream(Generic[T]):
             if self._fault is not None:
                 return self._fault
             return NotReady(Reason.MISSING, self.name, f"{self.name}: no message has come yet on {self.topic}")
-        if now_ns - newest_ns > self._max_age_ns:
+        if self.max_age_ns is not None and now_ns - newest_ns > self.max_age_ns:
             if self._fault is not None:
                 return self._fault
-            age = f"{seconds(now_ns - newest_ns)} s old, allowed are {seconds(self._max_age_ns)} s"
+            age = f"{seconds(now_ns - newest_ns)} s old, allowed are {seconds(self.max_age_ns)} s"
             return NotReady(Reason.STALE, self.name, f"{self.name}: the newest message on {self.topic} is {age}")
         if len(self._disorder) == DISORDERED_MESSAGES and now_ns - self._disorder[0] <= DISORDER_WINDOW_NS:
             return self._out_of_order()
         return None
+
+    def begin_anew(self) -> None:
+        """Forget the messages before a new episode; a stream that speaks only of changes keeps its last value."""
+        if self.max_age_ns is None:
+            self.ring.keep_newest()
+        else:
+            self.clear()
 
     def clear(self) -> None:
         """Forget the messages and what was wrong with them; the counters go on."""
@@ -177,7 +186,7 @@ class Stream(Generic[T]):
             self.health.late_stamps += 1
         self._disorder.append(received_ns)
         self._fault = self._out_of_order()
-        if newest_ns - stamp_ns <= self._max_age_ns or (self._jump and stamp_ns <= self._jump[-1]):
+        if newest_ns - stamp_ns <= JUMP_NS or (self._jump and stamp_ns <= self._jump[-1]):
             self._jump.clear()
             return False
         self._jump.append(stamp_ns)

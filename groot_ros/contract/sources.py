@@ -51,13 +51,14 @@ class NumberKeys(UnitKeys):
 
     Attributes:
         wraps: Dimensions that jump from one end of the circle to the other; they are interpolated by the shortest arc.
-        interpolation: How a value between two messages is found; ``nearest`` for switches and levels.
+        interpolation: How a value between two messages is found: ``linear``, ``nearest`` for switches and levels, or
+            ``hold``, the last value before, for topics that speak only when something changes.
         qos: How to subscribe.
 
     """
 
     wraps: tuple[Name, ...] = ()
-    interpolation: Literal["linear", "nearest"] = "linear"
+    interpolation: Literal["linear", "nearest", "hold"] = "linear"
     qos: Reliability = "best_effort"
 
     @property

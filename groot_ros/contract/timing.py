@@ -26,11 +26,14 @@ class StreamTiming(Part):
         stamp: ``header`` takes the message's own stamp, ``receipt`` the time it arrived; by default the header's where
             the message has one.
         offset_s: Added to the stamp: -0.05 for a camera whose stamp is 50 ms later than the capture.
+        max_age_s: In place of the alignment's, for a stream that speaks rarely; ``none`` for one that speaks only when
+            its value changes (with ``interpolation: hold``).
 
     """
 
     stamp: Literal["header", "receipt"] | None = None
     offset_s: Number = 0.0
+    max_age_s: PositiveNumber | Literal["none"] | None = None
 
     @property
     def offset_ns(self) -> int:
@@ -55,6 +58,12 @@ class Alignment(Part):
     max_age_s: PositiveNumber = 0.2
     max_future_s: NonNegativeNumber = 0.02
     streams: dict[Name, StreamTiming] = Field(default_factory=dict)
+
+    def max_age_ns(self, timing: StreamTiming) -> int | None:
+        """Oldest newest message of a stream, nanoseconds; None where it may be of any age."""
+        if timing.max_age_s == "none":
+            return None
+        return nanoseconds(self.max_age_s if timing.max_age_s is None else timing.max_age_s)
 
 
 class Motion(Part):

@@ -173,6 +173,40 @@ def test_a_switch_takes_the_nearest_sample():
     np.testing.assert_array_equal(robot.see(101).state["arm"], [[1, 1]])
 
 
+RARE = "alignment: {streams: {arm: {max_age_s: none}}}\n"
+
+
+def test_a_topic_that_speaks_only_of_changes_holds_its_last_value():
+    robot = Robot(small_contract(("policy_unit: deg", "interpolation: hold"), more=RARE))
+    robot.joints(0, [0, 0])
+    robot.joints(5000, [1, 1])
+    robot.images(4990)
+    np.testing.assert_array_equal(robot.see(5001).state["arm"], [[0, 0]])
+    robot.images(9000)
+    np.testing.assert_array_equal(robot.see(9001).state["arm"], [[1, 1]])
+    robot.aligner.reset()
+    robot.images(9100)
+    np.testing.assert_array_equal(robot.see(9101).state["arm"], [[1, 1]])
+
+
+def test_a_held_value_ages_unless_the_contract_says_otherwise():
+    robot = Robot(small_contract(("policy_unit: deg", "interpolation: hold")))
+    robot.joints(0)
+    robot.images(150)
+    robot.see(150)
+    robot.images(300)
+    assert robot.why_not(300).reason is Reason.STALE
+
+
+def test_a_stream_that_speaks_rarely_may_be_older():
+    more = "alignment: {streams: {arm: {max_age_s: 0.5}}}\n"
+    robot = Robot(small_contract(PLAIN, more=more))
+    robot.joints(0)
+    robot.images(150)
+    robot.joints(300)
+    np.testing.assert_allclose(robot.see(320).state["arm"], [[150, -150]])
+
+
 POSE = (
     ("{topic: joint_states, joints: [a, b], policy_unit: deg}", "{topic: tool, rotation: axis_angle}"),
     ("meaning: position", "meaning: pose"),
