@@ -79,6 +79,7 @@ class PolicySession:
         self._buffers: dict[str, NDArray[np.uint8]] = {}
         self._not_ready: NotReady | None = None
         self._publishers_fault: NotReady | None = None
+        self._pictures_fault: NotReady | None = None
         self._inference_fault = ""
         self._fault = ""
         self._slow_warnings: list[str] = []
@@ -173,7 +174,7 @@ class PolicySession:
             self._last_slow_check_s = now_s
             self._check_surroundings()
         found = self._reference()
-        self._note_not_ready(found if isinstance(found, NotReady) else None)
+        self._note_not_ready(found if isinstance(found, NotReady) else self._pictures_fault)
         self._say_motion()
         if self._auto_enable and self.is_active and self._gate.readings is not None and self._not_ready is None:
             self._auto_enable = False
@@ -286,8 +287,8 @@ class PolicySession:
         if not is_due and not wants_frames:
             return
         observation = self._aligner.observation_at(reference_ns, self.instruction, self._buffer)
+        self._pictures_fault = observation if isinstance(observation, NotReady) else None
         if isinstance(observation, NotReady):
-            self._note_not_ready(observation)
             return
         inference = prefix = None
         if is_due:
