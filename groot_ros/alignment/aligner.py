@@ -12,7 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from groot_ros.alignment.camera_streams import Allocate, CameraStreams, new_buffer
+from groot_ros.alignment.buffers import Allocate, new_buffer
+from groot_ros.alignment.camera_streams import CameraStreams
 from groot_ros.alignment.not_ready import NotReady, Reason
 from groot_ros.alignment.state_streams import StateStreams
 from groot_ros.alignment.states import Array

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from groot_ros.alignment.buffers import Allocate
 from groot_ros.alignment.not_ready import NotReady, Reason
 from groot_ros.alignment.ring import StampedRing
 from groot_ros.alignment.stream import Stream, seconds
@@ -16,14 +17,6 @@ from groot_ros.errors import MessageError
 from groot_ros.messages.frame import Frame
 
 MOST_FRAMES = 1_000
-
-Allocate = Callable[[str, tuple[int, int, int, int]], NDArray[np.uint8]]
-"""Camera and shape ``(T, H, W, 3)`` to the uint8 buffer into which its frames are written."""
-
-
-def new_buffer(camera: str, shape: tuple[int, int, int, int]) -> NDArray[np.uint8]:  # noqa: ARG001
-    """A fresh buffer each time."""
-    return np.empty(shape, np.uint8)
 
 
 class CameraStreams:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 from support.contracts import small_contract
 
-from groot_ros.alignment import Aligner, NotReady, Reason
+from groot_ros.alignment import Aligner, NotReady, Reason, TurningBuffers
 from groot_ros.contract import Contract
 from groot_ros.messages import array_frame, read_image
 from groot_ros.messages.compressed import CompressedFrame
@@ -306,6 +306,18 @@ def test_a_history_goes_into_the_buffer_that_is_provided():
     observation = robot.aligner.observation(robot.ns(500), "wave", lambda camera, shape: buffers[camera].reshape(shape))
     assert np.shares_memory(observation.images["front"], buffers["front"])
     assert buffers["front"].any()
+
+
+def test_buffers_that_take_turns_keep_the_observations_in_use():
+    robot, buffers, kept = Robot(video=(-3, 0)), TurningBuffers(turns=3), []
+    for start in range(0, 2000, 200):
+        robot.run(start, start + 200)
+        observation = robot.aligner.observation(robot.ns(start + 200), "wave", buffers)
+        assert isinstance(observation, Observation)
+        kept = [*kept, (observation.images["front"], observation.images["front"].copy())][-3:]
+        assert all((now == then).all() for now, then in kept)
+    assert len({id(buffers("front", (2, 2, 3, 3))) for _ in range(10)}) == 3
+    assert buffers("front", (2, 4, 6, 3)).shape == (2, 4, 6, 3)
 
 
 def test_a_history_that_does_not_end_now_is_refused():
