@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from groot_ros.alignment.ring import StampedRing
 from groot_ros.contract.sources import NumberKeys, PoseSource, StateSource, TransformSource
-from groot_ros.numerics.rotations import slerp_quaternion
+from groot_ros.messages.transforms import interpolate_pose
 
 Array = NDArray[np.float64]
 
@@ -50,8 +50,7 @@ class StateInterpolation:
 
     def _between(self, start: Array, end: Array, fraction: float) -> Array:
         if self.is_pose:
-            rotation = slerp_quaternion(start[3:], end[3:], np.float64(fraction))
-            return np.concatenate([start[:3] + fraction * (end[:3] - start[:3]), rotation])
+            return interpolate_pose(start, end, fraction)
         if not self._wraps.any():
             return start + fraction * (end - start)
         way = end - start

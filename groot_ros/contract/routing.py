@@ -90,7 +90,12 @@ def check_outputs(outputs: Mapping[str, OutputTarget], actions: Actions, state: 
                     "write motion: {mode: synchronous}, or integrate: true for absolute targets",
                 )
         _check_names(key, output, actions, state)
-        for row in output_rows(output, actions, state):
+        rows = output_rows(output, actions, state)
+        sent = [row.robot_name for row in rows]
+        twice = sorted({robot_name for robot_name in sent if sent.count(robot_name) > 1})
+        if isinstance(output, NamedOutput) and twice and len(set(rows)) == len(rows):
+            raise FaultyKeyError(f"{key}.names", f"found {', '.join(twice)} twice", "name each value as the robot does")
+        for row in rows:
             if (row.group, row.dimension) in taken:
                 raise FaultyKeyError(f"{key}.from.{row.group}", f"found {row.dimension} twice", "send it once")
             taken.add((row.group, row.dimension))

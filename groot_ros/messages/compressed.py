@@ -17,6 +17,8 @@ PNG_START = b"\x89PNG\r\n\x1a\n"
 PNG_END = b"IEND\xaeB`\x82"
 JPEG_START = b"\xff\xd8"
 JPEG_END = b"\xff\xd9"
+PADDING = 4096
+"""Cameras may pad a JPEG to the size of their buffer; its end cannot occur within the compressed data itself."""
 # Start-of-frame markers hold the size: C0 to CF without DHT (C4), JPG (C8) and DAC (CC).
 JPEG_FRAME_MARKERS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
@@ -71,7 +73,7 @@ def read_compressed_image(message: Any, where: str) -> CompressedFrame:  # noqa:
     if head == PNG_START:
         size, whole = _png_size(data), PNG_END in data[-64:].tobytes()
     elif head[:2] == JPEG_START:
-        size, whole = _jpeg_size(data), JPEG_END in data[-64:].tobytes()
+        size, whole = _jpeg_size(data), JPEG_END in data[-PADDING:].tobytes()
     else:
         msg = f"{where}: format is {written!r}, and the {data.size} bytes begin neither a JPEG nor a PNG"
         raise MessageError(msg)

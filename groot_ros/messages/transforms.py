@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from groot_ros.errors import MessageError
 from groot_ros.messages.poses import read_transform
 from groot_ros.messages.stamps import stamp_ns
-from groot_ros.numerics.rotations import matrix_from_quaternion, quaternion_from_matrix, slerp_quaternion
+from groot_ros.numerics.rotations import slerp_quaternion
 
 Pose = NDArray[np.float64]
 KEPT = 1000
@@ -88,7 +89,9 @@ class TransformTracker:
             raise MessageError(msg)
         to_child = self._down(up_child[: up_child.index(common)], at_ns, where)
         to_parent = self._down(up_parent[: up_parent.index(common)], at_ns, where)
-        return _compose(_inverse(to_parent), to_child)
+        pose = _compose(_inverse(to_parent), to_child)
+        pose[3:] /= np.linalg.norm(pose[3:])  # rounding adds up along a chain
+        return pose
 
     def _way(self, frame: str, where: str) -> list[str]:
         """The frames from this one up to its root."""
@@ -160,12 +163,40 @@ def interpolate_pose(start: Pose, end: Pose, fraction: float) -> Pose:
     return np.concatenate([position, slerp_quaternion(start[3:], end[3:], np.float64(fraction))])
 
 
+# A chain of a few links comes a hundred times a second: here plain floats are many times faster than arrays.
+
+
 def _compose(outer: Pose, inner: Pose) -> Pose:
-    turn = matrix_from_quaternion(outer[3:])
-    rotation = quaternion_from_matrix(turn @ matrix_from_quaternion(inner[3:]))
-    return np.concatenate([outer[:3] + turn @ inner[:3], rotation])
+    """The pose ``inner``, given in the frame ``outer``, in the frame in which ``outer`` is given."""
+    x, y, z, qx, qy, qz, qw = outer.tolist()
+    ix, iy, iz, rx, ry, rz, rw = inner.tolist()
+    turned_x, turned_y, turned_z = _turn((qx, qy, qz, qw), (ix, iy, iz))
+    return np.array(
+        [
+            x + turned_x,
+            y + turned_y,
+            z + turned_z,
+            qw * rx + qx * rw + qy * rz - qz * ry,
+            qw * ry - qx * rz + qy * rw + qz * rx,
+            qw * rz + qx * ry - qy * rx + qz * rw,
+            qw * rw - qx * rx - qy * ry - qz * rz,
+        ]
+    )
 
 
 def _inverse(pose: Pose) -> Pose:
-    back = matrix_from_quaternion(pose[3:]).T
-    return np.concatenate([-back @ pose[:3], quaternion_from_matrix(back)])
+    x, y, z, qx, qy, qz, qw = pose.tolist()
+    back_x, back_y, back_z = _turn((-qx, -qy, -qz, qw), (x, y, z))
+    return np.array([-back_x, -back_y, -back_z, -qx, -qy, -qz, qw])
+
+
+def _turn(quaternion: Sequence[float], vector: Sequence[float]) -> tuple[float, float, float]:
+    """A vector turned by a unit quaternion: v + 2 w (q x v) + 2 q x (q x v)."""
+    qx, qy, qz, qw = quaternion
+    x, y, z = vector
+    cx, cy, cz = 2 * (qy * z - qz * y), 2 * (qz * x - qx * z), 2 * (qx * y - qy * x)
+    return (
+        x + qw * cx + qy * cz - qz * cy,
+        y + qw * cy + qz * cx - qx * cz,
+        z + qw * cz + qx * cy - qy * cx,
+    )

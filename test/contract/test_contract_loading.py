@@ -82,6 +82,17 @@ def test_what_is_wrong_is_named_with_what_is_allowed(wrong):
     assert f"small.yaml: {wrong['says']}" in fault(*replacements, more=wrong.get("more", "") + "\n")
 
 
+def test_two_arms_in_one_controller_need_the_names_of_the_robot():
+    arms = (
+        ("  arm: {topic", "  other: {topic: other, joints: [a, b]}\n  arm: {topic"),
+        ("  arm: {meaning", "  other: {meaning: position}\n  arm: {meaning"),
+        ("{arm: all}", "{arm: all, other: all}"),
+    )
+    assert "outputs.controller.names: found a, b twice; name each value as the robot does" in fault(*arms)
+    contract = small_contract(*arms, ("arm/joint_trajectory,", "both, names: [left_a, left_b, right_a, right_b],"))
+    assert [row.robot_name for row in contract.output_rows("controller")] == ["left_a", "left_b", "right_a", "right_b"]
+
+
 def test_numbers_are_read_as_people_write_them():
     contract = small_contract(("rate_hz: 30", "rate_hz: 3e1"), more="alignment: {tolerance_s: 1e-2}\n")
     assert contract.rate_hz == 30.0

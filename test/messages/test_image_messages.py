@@ -177,6 +177,12 @@ def test_jpeg_comes_out_as_opencv_decodes_it():
     np.testing.assert_array_equal(out, wanted)
 
 
+def test_a_jpeg_that_the_camera_padded_is_whole():
+    data = encoded(".jpg")
+    padded = read_image(compressed(data + bytes(1000), "jpeg"), "front").rgb()
+    np.testing.assert_array_equal(padded, read_image(compressed(data, "jpeg"), "front").rgb())
+
+
 def test_a_grey_or_transparent_png_has_three_channels_too():
     np.testing.assert_array_equal(
         read_image(compressed(encoded(".png", RGB[..., 0])), "front").rgb(), np.repeat(RGB[..., :1], 3, axis=2)
