@@ -242,6 +242,10 @@ class Executor:
             last_refusal=self._last_refusal,
         )
 
+    def commanded(self, output: str, now_ns: int) -> NDArray[np.float64] | None:
+        """What an output was told to be doing at this time ``(J,)``; None before its first command, and for twists."""
+        return self._senders[output].commanded(now_ns)
+
     def _take(self, chunk: ActionChunk, inference: Inference, now_ns: int) -> Acceptance | None:
         """Put a chunk into the plan; what speaks against it, or None."""
         if inference.epoch != self._epoch:

@@ -143,19 +143,24 @@ def _joint_limits(contract: Contract, name: str, urdf: UrdfLimits | None) -> tup
 def _reachable(columns: Columns, limits: ColumnLimits, start: Array, target: Array, seconds: float) -> Array:
     """The target, or the furthest point on the way to it that the rates allow."""
     change = columns.difference(start[None], target[None])[0]
-    reach = np.where(np.isfinite(limits.rate), limits.rate * max(seconds, 0.0), np.inf)
+    limited = np.isfinite(limits.rate)
+    reach = np.where(limited, np.where(limited, limits.rate, 0.0) * seconds, np.inf)
     reached = np.where(np.abs(change) <= reach, target, start + np.clip(change, -reach, reach))
     for turn in columns.quaternions:
         origin = slice(turn.start - 3, turn.start)
-        moved, shortened = _shorten(target[origin] - start[origin], limits.linear_rate * seconds)
+        moved, shortened = _shorten(target[origin] - start[origin], _reach(limits.linear_rate, seconds))
         reached[origin] = start[origin] + moved if shortened else target[origin]
-        reached[turn] = _turn_towards(start[turn], target[turn], limits.angular_rate * seconds)
+        reached[turn] = _turn_towards(start[turn], target[turn], _reach(limits.angular_rate, seconds))
     return reached
+
+
+def _reach(rate: float, seconds: float) -> float:
+    return rate * seconds if np.isfinite(rate) else np.inf
 
 
 def _shorten(vector: Array, longest: float) -> tuple[Array, bool]:
     length = float(np.linalg.norm(vector))
-    if not length > longest:  # a reach of infinity times zero seconds is NaN, and no limit
+    if length <= longest:
         return vector, False
     return vector * (longest / length), True
 

@@ -18,6 +18,9 @@ from groot_ros.observation import NANOSECONDS_PER_SECOND
 SHORTEST_HOLD_NS = 20_000_000
 """A hold is a point in the future: a controller drops a trajectory that has ended on arrival."""
 
+LEAD_NS = 5_000_000
+"""Rows that are due sooner would be history on arrival, and a step to them would need any speed."""
+
 
 class TrajectorySender(Sender):
     """Sends a trajectory when the plan has changed, and again before the one that was sent runs short."""
@@ -39,7 +42,7 @@ class TrajectorySender(Sender):
         runs_short = now_ns >= self._resend_ns and self._times.size > 0 and self._times[-1] < reference.end_ns
         if reference is self._reference and not runs_short:
             return []
-        times, wanted = reference.ahead(now_ns, now_ns + self._max_ahead_ns)
+        times, wanted = reference.ahead(now_ns + LEAD_NS, now_ns + self._max_ahead_ns)
         if times.size == 0:
             return []
         self._reference = reference
@@ -108,20 +111,24 @@ class TrajectorySender(Sender):
         self, now_ns: int, times: NDArray[np.int64], rows: Array, previous: Array | None, *, ends_moving: bool
     ) -> TrajectoryCommand:
         """Remember the rows and make the command; ``previous`` is where the robot is told to be now."""
-        known = previous is not None
-        self._times = np.concatenate([[now_ns], times]) if known else times
-        self._rows = np.concatenate([previous[None], rows]) if previous is not None else rows
-        velocities = self._finite_differences()[1 if known else 0 :]
+        self._times, self._rows = times, rows
+        if previous is not None:
+            self._times = np.concatenate([[now_ns], times])
+            self._rows = np.concatenate([previous[None], rows])
+        velocities = self._finite_differences(times, rows)
         if not ends_moving:
             velocities[-1] = 0.0
         return TrajectoryCommand(self.route.name, now_ns, self.route.names, times - now_ns, rows, velocities)
 
-    def _finite_differences(self) -> Array:
-        """Velocities ``(N, J)`` of the remembered rows: the mean of the slopes before and after each."""
-        seconds = np.diff(self._times)[:, None] / NANOSECONDS_PER_SECOND
-        slopes = self.route.columns.difference(self._rows[:-1], self._rows[1:]) / seconds
-        velocities = np.zeros_like(self._rows)
-        if len(slopes):
+    def _finite_differences(self, times: NDArray[np.int64], rows: Array) -> Array:
+        """Velocities ``(N, J)``: the mean of the slopes before and after each row, at the ends the only one.
+
+        The step from where the robot is to the first row is left out: at a seam it may be steep for one short moment.
+        """
+        velocities = np.zeros_like(rows)
+        if len(rows) > 1:
+            seconds = np.diff(times)[:, None] / NANOSECONDS_PER_SECOND
+            slopes = self.route.columns.difference(rows[:-1], rows[1:]) / seconds
             velocities[0], velocities[-1] = slopes[0], slopes[-1]
             velocities[1:-1] = (slopes[:-1] + slopes[1:]) / 2.0
         velocities[:, list(self.route.levels)] = 0.0

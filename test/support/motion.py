@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from hypothesis import settings
 
 from groot_ros.contract import Contract
 from groot_ros.execution.executor import Executor
@@ -15,6 +16,8 @@ PERIOD_S = 1.0 / 30.0
 PERIOD_NS = round(PERIOD_S * 1e9)
 SECOND = 1_000_000_000
 JOINTS = ("shoulder", "elbow")
+FEW = settings(max_examples=10, deadline=None)
+"""For properties that hold a whole simulated run each; no deadline, since test machines are busy."""
 
 
 def arm_contract(**changes: Any) -> Contract:

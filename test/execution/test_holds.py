@@ -1,0 +1,172 @@
+"""How motion begins and ends: the start gate, holds that are sent, and a robot at rest."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.motion import FEW, PERIOD_NS, SECOND, arm_contract, array, deliver, observe, trajectory
+
+from groot_ros.execution.executor import Executor
+from groot_ros.execution.status import HoldReason, Refusal
+
+RAMP = np.arange(16.0)[:, None] * np.array([0.02, -0.01])
+
+
+def moving(output, **motion) -> Executor:
+    motion = {"strategy": "replace", "hold_s": 0.3, "hold_ramp_s": 0.2, **motion}
+    executor = Executor(arm_contract(outputs={"arm": output}, motion=motion), horizon=16)
+    observe(executor, [0, 0], 0)
+    assert deliver(executor, RAMP, stamp_ns=0, now_ns=0).accepted
+    return executor
+
+
+def run(executor: Executor, start_ns: int, end_ns: int, *, seen: bool) -> list:
+    sent = []
+    for now in range(start_ns, end_ns, 10_000_000):
+        if seen:
+            observe(executor, [0, 0], now)
+        sent += [(now, command) for command in executor.commands(now)]
+    return sent
+
+
+@pytest.mark.parametrize(
+    ("seen", "reason", "latest_s"), [(True, HoldReason.NO_PLAN, 0.5 + 0.3), (False, HoldReason.NO_OBSERVATION, 0.3)]
+)
+def test_without_plan_or_observation_the_robot_is_at_rest_in_time_and_told_so_once(seen, reason, latest_s):
+    executor = moving(array())
+    sent = run(executor, 0, 2 * SECOND, seen=seen)
+    assert executor.holding is reason
+    assert executor.status(2 * SECOND).holds == {reason: 1}
+    values = np.array([command.values for _, command in sent])
+    times = np.array([time for time, _ in sent]) / SECOND
+    assert times[-1] <= latest_s + 0.2 + 0.02, "nothing is sent after the ramp"
+    speeds = np.abs(np.diff(values[:, 0])) / 0.01
+    assert speeds[-1] < 0.05
+    assert np.all(speeds <= 0.6 + 1e-6), "no step on the way to rest"
+
+
+def test_a_hold_trajectory_comes_to_rest_within_its_ramp_and_replaces_what_was_sent():
+    executor = moving(trajectory())
+    sent = run(executor, 0, SECOND, seen=False)
+    time, last = sent[-1]
+    assert 0.3 * SECOND <= time <= 0.33 * SECOND
+    assert last.offsets_ns.tolist() == [200_000_000]
+    assert not np.any(last.velocities)
+    assert last.positions[0] == pytest.approx(RAMP[9] + RAMP[1] * 30 * 0.1, abs=0.02), "an even deceleration"
+
+
+@pytest.mark.parametrize("output", [array(), trajectory()], ids=["array", "trajectory"])
+def test_a_stop_is_a_command_and_nothing_follows_it(output):
+    executor = moving(output)
+    executor.commands(PERIOD_NS * 3)
+    (stop,) = executor.hold(PERIOD_NS * 4)
+    values = np.ravel(stop.values if hasattr(stop, "values") else stop.positions)
+    assert np.all(np.isfinite(values))
+    assert executor.holding is HoldReason.REQUESTED
+    assert run(executor, PERIOD_NS * 5, SECOND, seen=True) == []
+
+
+def test_a_stop_before_anything_was_sent_holds_where_the_robot_stands():
+    executor = Executor(arm_contract(outputs={"arm": trajectory()}), horizon=16)
+    assert executor.hold(0) == [], "nothing is known and nothing was sent"
+    observe(executor, [0.4, 0.2], 1)
+    assert executor.hold(2)[0].positions[0] == pytest.approx([0.4, 0.2])
+
+
+def test_velocities_are_held_at_zero():
+    contract = arm_contract(
+        actions={"arm": {"meaning": "velocity"}}, outputs={"arm": array()}, motion={"strategy": "replace"}
+    )
+    executor = Executor(contract, horizon=16)
+    observe(executor, [0, 0], 0)
+    deliver(executor, np.ones((16, 2)), stamp_ns=0, now_ns=0)
+    assert executor.commands(PERIOD_NS)[0].values == pytest.approx([1.0, 1.0])
+    assert executor.commands(16 * PERIOD_NS)[0].values == pytest.approx([0.0, 0.0]), "run out"
+    observe(executor, [0, 0], 17 * PERIOD_NS)
+    deliver(executor, np.ones((16, 2)), stamp_ns=17 * PERIOD_NS, now_ns=17 * PERIOD_NS)
+    assert executor.commands(18 * PERIOD_NS)[0].values == pytest.approx([1.0, 1.0])
+    assert executor.hold(19 * PERIOD_NS)[0].values == pytest.approx([0.0, 0.0])
+
+
+def test_a_stalled_policy_is_noticed_while_rows_are_left():
+    executor = Executor(
+        arm_contract(outputs={"arm": array()}, motion={"strategy": "replace", "start_tolerance": 9.0}), horizon=40
+    )
+    for turn in range(3):
+        now = turn * 8 * PERIOD_NS + PERIOD_NS
+        observe(executor, [0, 0], now)
+        deliver(executor, np.zeros((40, 2)), stamp_ns=now - PERIOD_NS, now_ns=now)
+    executor.begin_inference(now, now)
+    sent = run(executor, now, now + SECOND, seen=True)
+    assert executor.holding is HoldReason.INFERENCE_OVERDUE
+    assert sent[-1][0] <= now + PERIOD_NS + 0.3 * SECOND + 0.2 * SECOND + 0.02 * SECOND
+
+
+def test_an_observation_that_is_seen_again_is_not_fresh():
+    executor = moving(array())
+    for now in range(0, SECOND, 20_000_000):
+        executor.observe({"arm": np.zeros((1, 2), np.float32)}, 5, now)
+        executor.commands(now)
+    assert executor.holding is HoldReason.NO_OBSERVATION
+
+
+def test_joint_states_alone_do_not_keep_the_robot_moving():
+    executor = moving(array())
+    for now in range(0, SECOND, 20_000_000):
+        executor.observe({"arm": np.zeros((1, 2), np.float32)}, now, now, complete=False)
+        executor.commands(now)
+    assert executor.holding is HoldReason.NO_OBSERVATION
+
+
+@FEW
+@given(away=st.floats(0.06, 1.0), signs=st.sampled_from([1.0, -1.0]), output=st.sampled_from([array(), trajectory()]))
+def test_a_first_command_far_from_the_robot_is_approached_by_a_ramp(away, signs, output):
+    motion = {"strategy": "replace", "start_tolerance": 0.05, "start_ramp_s": 0.5, "hold_s": 2.0}
+    executor = Executor(arm_contract(outputs={"arm": output}, motion=motion), horizon=16)
+    observe(executor, [0, 0], 0)
+    assert deliver(executor, np.tile([signs * away, 0.0], (16, 1)), stamp_ns=0, now_ns=0).accepted
+    steepest = 1.5 * away / 0.5  # of a smooth step over the ramp
+    for now in range(0, 15 * PERIOD_NS, 10_000_000):
+        before = executor.commanded("arm", now)
+        start = 0.0 if before is None else before[0]
+        for command in executor.commands(now):
+            if hasattr(command, "values"):
+                assert abs(command.values[0] - start) <= steepest * 0.01 + 1e-9
+            else:
+                steps = np.diff(np.concatenate([[start], command.positions[:, 0]]))
+                spans = np.diff(np.concatenate([[0], command.offsets_ns])) / SECOND
+                assert np.all(np.abs(steps) <= steepest * spans + 1e-9)
+
+
+def test_a_robot_that_may_not_ramp_refuses_with_the_joint_and_both_figures():
+    motion = {"start_ramp_s": "none", "start_tolerance": 0.05}
+    executor = Executor(arm_contract(outputs={"arm": array()}, motion=motion), horizon=16)
+    observe(executor, [0, 0], 0)
+    result = deliver(executor, np.tile([0.0, 0.7], (16, 1)), stamp_ns=0, now_ns=0)
+    assert result.refusal is Refusal.START_JUMP
+    assert "move elbow by 0.700, but start_tolerance is 0.050" in result.sentence
+
+
+def test_motion_does_not_begin_where_the_robot_is_not_measured():
+    contract = arm_contract(
+        state={"other": {"topic": "joint_states", "joints": ["x"]}},
+        actions={"arm": {"meaning": "position", "names": ["shoulder", "elbow"]}},
+        outputs={"arm": array()},
+    )
+    executor = Executor(contract, horizon=16)
+    observe(executor, [0], 0, key="other")
+    result = deliver(executor, np.zeros((16, 2)), stamp_ns=0, now_ns=0)
+    assert result.refusal is Refusal.NOT_MEASURED
+    assert "where shoulder, elbow stand is not measured" in result.sentence
+
+
+def test_after_a_hold_motion_begins_where_the_robot_was_held():
+    executor = moving(array(), start_tolerance=0.05)
+    sent = run(executor, 0, SECOND, seen=False)
+    held = sent[-1][1].values
+    observe(executor, held + 0.01, SECOND)
+    assert deliver(executor, np.tile(held + 0.03, (16, 1)), stamp_ns=SECOND, now_ns=SECOND).accepted
+    (command,) = executor.commands(SECOND + 1)
+    assert command.values == pytest.approx(held + 0.03, abs=1e-6), "near enough to need no ramp"
