@@ -38,7 +38,7 @@ from groot_ros.dataset.tables import column_array, is_number, read_table
 from groot_ros.dataset.video_reader import VideoReader
 from groot_ros.errors import DatasetError
 
-_OPEN_FILES = 16  # row files and videos that are kept open for the next access
+_OPEN_FILES = 64  # row files, stamps and videos, each, that are kept for the next access
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,7 @@ class _Caches:
 
     rows: OrderedDict[Path, dict[str, NDArray[Any]]] = field(default_factory=OrderedDict)
     videos: OrderedDict[Path, VideoReader] = field(default_factory=OrderedDict)
+    stamps: OrderedDict[Path, EpisodeStamps | None] = field(default_factory=OrderedDict)
 
     def __reduce__(self) -> tuple[type[_Caches], tuple[()]]:
         """Travel to another process without the open files."""
@@ -234,8 +235,13 @@ class Dataset:
 
     def stamps(self, episode: int) -> EpisodeStamps | None:
         """Return the exact source stamps of an episode, and what is known about it; None where none were kept."""
-        path = self._entry(episode).stamps_file
-        return read_stamps(path) if path.exists() else None
+        cache, path = self._caches.stamps, self._entry(episode).stamps_file
+        if path not in cache:
+            cache[path] = read_stamps(path) if path.exists() else None
+            if len(cache) > _OPEN_FILES:
+                cache.popitem(last=False)
+        cache.move_to_end(path)
+        return cache[path]
 
     def _entry(self, episode: int) -> EpisodeEntry:
         if not 0 <= episode < len(self.episodes):

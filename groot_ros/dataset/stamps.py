@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from groot_ros.dataset.image_statistics import ImageHistogram
@@ -67,8 +66,13 @@ def read_stamps(path: Path) -> EpisodeStamps:
 
 
 def read_histograms(path: Path) -> dict[str, ImageHistogram]:
-    """Return only the histograms, without reading the stamps."""
-    return _histograms(pq.read_schema(path).metadata or {})
+    """Return only the histograms, without reading the stamps.
+
+    Raises:
+        DatasetError: Missing or damaged.
+
+    """
+    return _histograms(read_table(path, columns=[]).schema.metadata or {})
 
 
 def _histograms(metadata: Mapping[bytes, bytes]) -> dict[str, ImageHistogram]:

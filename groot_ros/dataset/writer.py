@@ -160,7 +160,7 @@ class DatasetWriter:
         if self.total_episodes and self._statistics_at != self.total_episodes:
             self._write_statistics()
             self._write_info()
-        if not ready_stages(self._root):
+        if not ready_stages(self._root).keys() - self._names.keys():
             shutil.rmtree(self._root / STAGING, ignore_errors=True)
 
     def close(self) -> None:

@@ -65,7 +65,7 @@ def test_a_writer_that_is_killed_at_any_moment_leaves_a_whole_dataset_that_the_n
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONWARNINGS": "ignore"}
     target = tmp_path / "killed"
     subprocess.run(
-        [sys.executable, "-c", DYING_WRITER, str(source), str(target), "0", "3"],
+        [sys.executable, "-c", DYING_WRITER, str(source), str(target), "0", "4"],
         check=True,
         env=environment,
         timeout=100,

@@ -6,11 +6,9 @@ import base64
 import io
 from pathlib import Path
 
-import cv2
 import numpy as np
 from jinja2 import Environment, PackageLoader
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from groot_ros.dataset.files import whole_file
 from groot_ros.dataset.modality import ModalitySlice
@@ -60,21 +58,20 @@ def _shown_episodes(report: QualityReport) -> list[int]:
 
 def _pictures(report: QualityReport, episode: int) -> dict[str, list[str]]:
     return {
-        facts.feature: [_picture(thumbnail) for thumbnail in facts.thumbnails]
+        facts.feature: [_embedded(jpeg, "jpeg") for jpeg in facts.thumbnails]
         for facts in report.cameras
         if facts.episode == episode
     }
 
 
-def _picture(rgb: NDArray[np.uint8]) -> str:
-    _, encoded = cv2.imencode(".jpg", cv2.cvtColor(rgb, cv2.COLOR_RGB2BGR))
-    return "data:image/jpeg;base64," + base64.b64encode(encoded.tobytes()).decode()
+def _embedded(image: bytes, kind: str) -> str:
+    return f"data:image/{kind};base64," + base64.b64encode(image).decode()
 
 
 def _plot(figure: Figure) -> str:
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=80)
-    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
+    return _embedded(buffer.getvalue(), "png")
 
 
 def _lengths_plot(report: QualityReport) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,7 +33,7 @@ class CameraFacts:
         episode: Episode index.
         feature: Video feature.
         findings: What is wrong.
-        thumbnails: Small pictures from the start, the middle and the end, uint8 ``(h, w, 3)``.
+        thumbnails: Small pictures from the start, the middle and the end, as JPEG files.
         size: Height and width; None where the video could not be opened.
 
     """
@@ -40,7 +41,7 @@ class CameraFacts:
     episode: int
     feature: str
     findings: list[Finding] = field(default_factory=list)
-    thumbnails: list[NDArray[np.uint8]] = field(default_factory=list)
+    thumbnails: list[bytes] = field(default_factory=list)
     size: tuple[int, int] | None = None
 
     def add(self, severity: Severity, check: str, sentence: str) -> None:
@@ -97,6 +98,12 @@ def _frames(video: VideoReader, first: int, rows: NDArray[np.int64]) -> Iterator
         yield video.read([first + int(row)])[0]
 
 
+def _jpeg(frame: NDArray[np.uint8]) -> bytes:
+    step = max(1, frame.shape[1] // _THUMBNAIL_WIDTH)
+    _, encoded = cv2.imencode(".jpg", np.ascontiguousarray(frame[::step, ::step, ::-1]))
+    return encoded.tobytes()
+
+
 def _compare_frames(
     dataset: Dataset, facts: CameraFacts, frames: Iterator[NDArray[np.uint8]], rows: NDArray[np.int64]
 ) -> None:
@@ -108,8 +115,7 @@ def _compare_frames(
     still = longest = 0
     for row, frame in zip(rows, frames, strict=True):
         if int(row) in wanted:
-            step = max(1, frame.shape[1] // _THUMBNAIL_WIDTH)
-            facts.thumbnails.append(frame[::step, ::step].copy())
+            facts.thumbnails.append(_jpeg(frame))
         grid = frame[::_GRID_STEP, ::_GRID_STEP].astype(np.int16)
         spread = max(spread, float(np.ptp(grid)))
         if first is None or before is None:
