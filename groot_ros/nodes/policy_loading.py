@@ -17,8 +17,9 @@ from groot_ros.nodes.policy_parameters import ConfigureSettings
 from groot_ros.observation import NANOSECONDS_PER_SECOND, Observation
 from groot_ros.policy import GrootPolicy
 
-WARM_UP_PREDICTIONS = 3
-"""The first ones compile and allocate; the last one is timed."""
+UNTIMED_PREDICTIONS = 1
+"""The first one compiles and allocates."""
+TIMED_PREDICTIONS = 3
 WARM_UP_FRAME = (480, 640)
 GREY = 128
 
@@ -43,18 +44,12 @@ class LoadedPolicy:
     warm_latency_s: float
 
 
-def load(
-    settings: ConfigureSettings,
-    *,
-    receive_description: Callable[[str], str],
-    warn: Callable[[str], None],
-) -> LoadedPolicy:
+def load(settings: ConfigureSettings, receive_description: Callable[[str], str]) -> LoadedPolicy:
     """Load and warm up.
 
     Args:
         settings: The node's parameters.
         receive_description: Waits for the text of a robot description on a topic.
-        warn: Takes what the user must know though it stops nothing.
 
     Raises:
         GrootError: Anything is wrong or does not fit, in one sentence.
@@ -73,11 +68,6 @@ def load(
     )
     contract.check_against(policy.embodiment)
     policy.name_actions({group: contract.action_dimensions(group) for group in contract.actions})
-    if policy.checkpoint.fps is None:
-        warn(
-            f"{policy.checkpoint.path} does not record the rate that it was trained at: the contract's "
-            f"{contract.rate_hz:g} Hz is taken on trust; if it is wrong, every motion runs at the wrong speed"
-        )
     instruction = settings.instruction or contract.instruction
     policy.processor.prompts.refuse_control_tokens(instruction)
     executor = Executor(contract, horizon=policy.horizon, urdf=_urdf(contract, receive_description))
@@ -89,12 +79,14 @@ def load(
 
 
 def warm_up(policy: GrootPolicy, instruction: str) -> float:
-    """Predict from grey frames and the mean state a few times; the time of the last one, seconds."""
+    """Predict from grey frames and the mean state a few times; the median time of the later ones, seconds."""
     observation = plain_observation(policy, instruction)
-    for _ in range(WARM_UP_PREDICTIONS):
+    times_s = []
+    for _ in range(UNTIMED_PREDICTIONS + TIMED_PREDICTIONS):
         start = time.perf_counter()
         policy.predict(observation, seed=0)
-    return time.perf_counter() - start
+        times_s.append(time.perf_counter() - start)
+    return float(np.median(times_s[UNTIMED_PREDICTIONS:]))
 
 
 def plain_observation(policy: GrootPolicy, instruction: str) -> Observation:

@@ -94,17 +94,12 @@ class PolicyNode(LifecycleNode):
     def _configure(self) -> None:
         if self.session is not None:
             self._clean_up()
-        logger = self.get_logger()
-        loaded = load(
-            self.parameters.configure_settings(),
-            receive_description=lambda topic: receive_text(self, topic),
-            warn=logger.warning,
-        )
+        loaded = load(self.parameters.configure_settings(), lambda topic: receive_text(self, topic))
         policy = loaded.policy
         self.session = PolicySession(self, loaded, self.parameters)
         if self._instruction is not None:
             self.session.instruct(self._instruction)
-        logger.info(
+        self.get_logger().info(
             f"{policy.checkpoint.path} as {policy.embodiment.tag} on {policy.device} ({policy.dtype}); a prediction "
             f"takes {loaded.warm_latency_s:.3f} s, a chunk covers {policy.horizon / policy.rate_hz:.2f} s"
         )

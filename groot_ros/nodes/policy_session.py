@@ -425,7 +425,8 @@ class PolicySession:
             )
         if self.policy.checkpoint.fps is None:
             warnings.append(
-                f"checkpoint: its rate is not recorded, so the contract's {self.contract.rate_hz:g} Hz is on trust"
+                f"checkpoint: {path} does not record the rate that it was trained at, so the contract's "
+                f"{self.contract.rate_hz:g} Hz is taken on trust; if it is wrong, every motion has the wrong speed"
             )
         if not self.instruction.strip():
             warnings.append("instruction: none is given; write one in the contract or publish one on ~/instruction")

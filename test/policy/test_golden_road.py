@@ -7,10 +7,10 @@ from functools import lru_cache
 import numpy as np
 import pytest
 import torch
-from support.golden import TINY_SHARDED, TINY_SINGLE, GoldenCase, case_names, load_case
+from support.golden import TINY_SHARDED, TINY_SINGLE, case_names, load_case
 from support.golden_embodiment import stored
+from support.golden_road import observation, tolerance, unpadded_samples
 
-from groot_ros.observation import Observation
 from groot_ros.policy import GrootPolicy
 
 CASES = [name for name in case_names("model") if not name.startswith("model_")]
@@ -21,52 +21,20 @@ def policy_for(tag: str, checkpoint=TINY_SINGLE) -> GrootPolicy:
     return GrootPolicy.from_checkpoint(checkpoint, tag, device="cpu", dtype="float32", rate_hz=30.0)
 
 
-def observation(case: GoldenCase, sample: int = 0, stamp_ns: int = 0) -> Observation:
-    return Observation(
-        images={key: frames[sample] for key, frames in case.raw("video").items()},
-        state={key: values[sample] for key, values in case.raw("state").items()},
-        instruction=str(case["raw.language"][sample]),
-        stamp_ns=stamp_ns,
-    )
-
-
-def batch_size(case: GoldenCase) -> int:
-    return len(case["raw.language"])
-
-
-def is_alone(case: GoldenCase, sample: int) -> bool:
-    """Whether a sample of a padded batch sees no padding, so that alone it gives the same."""
-    return bool(case["in.attention_mask"][sample].all())
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_a_golden_observation_gives_the_original_s_decoded_actions(name, monkeypatch):
     case = load_case("model", name)
     policy = policy_for(case.meta["tag"])
     wanted = stored(case, "decoded")
-    compared = 0
-    for sample in range(batch_size(case)):
-        if not is_alone(case, sample):
-            continue
+    samples = unpadded_samples(case)
+    assert samples
+    for sample in samples:
         noise = torch.from_numpy(case["initial_noise"][sample : sample + 1])
         monkeypatch.setattr(policy, "noise", lambda batch, seed=None, noise=noise: noise)
         chunk = policy.predict(observation(case, sample))
         assert set(chunk.groups) == set(wanted)
         for key, values in wanted.items():
-            np.testing.assert_allclose(chunk.groups[key], values[sample], **tolerance(case, policy, key))
-        compared += 1
-    assert compared > 0
-
-
-def tolerance(case: GoldenCase, policy: GrootPolicy, key: str) -> dict[str, float]:
-    """The prediction's own tolerance, carried through the scale of decoding (README of the golden files)."""
-    predicted = max(3e-4, 5 * case.meta["float32_vs_float64_max_action_difference"])
-    statistics = policy.embodiment.statistics
-    source = statistics.relative_action.get(key) or statistics.action[key]
-    half_range = float(np.max((source.max - source.min) / 2, initial=0.0))
-    spread = float(np.max(source.std, initial=0.0))
-    scale = max(half_range, spread, 1.0)
-    return {"atol": 1e-5 + predicted * scale, "rtol": 1e-3}
+            np.testing.assert_allclose(chunk.groups[key], values[sample], **tolerance(case, policy.embodiment, key))
 
 
 def test_bfloat16_shards_give_the_same_chunk_as_the_single_file():
