@@ -37,7 +37,8 @@ class DemoRecord:
         measured: Stamp and positions ``(joints,)`` of every joint state.
         chunks: Every published chunk.
         trajectories: Number of trajectories that the controller was sent.
-        policy: The policy's newest figures, as its diagnostics say them.
+        policy: The policy's newest figures, as its diagnostics say them; counters run since it was started.
+        policy_before: The same when the record began.
         controller: The controller's newest figures.
 
     """
@@ -48,7 +49,17 @@ class DemoRecord:
     chunks: list[HeardChunk] = field(default_factory=list)
     trajectories: int = 0
     policy: dict[str, str] = field(default_factory=dict)
+    policy_before: dict[str, str] = field(default_factory=dict)
     controller: dict[str, str] = field(default_factory=dict)
+
+    def count(self, key: str) -> int:
+        """How much a counter of the policy rose since the record began."""
+        return int(self.policy.get(key, 0)) - int(self.policy_before.get(key, 0))
+
+    def counts(self, prefix: str) -> dict[str, int]:
+        """What rose of the counters ``<prefix><name>``, by name."""
+        rises = {key[len(prefix) :]: self.count(key) for key in self.policy if key.startswith(prefix)}
+        return {name: rise for name, rise in rises.items() if rise}
 
     def hear_joints(self, stamp_ns: int, names: Sequence[str], positions: Sequence[float]) -> None:
         """Keep a joint state; its order does not matter."""

@@ -33,6 +33,8 @@ class DemoSummary:
         latency: From capture to chunk by stage.
         rows_executed: Rows of chunks that were sent to the robot in time.
         rows_expired: Rows that were past before they could be sent.
+        holds: How often the policy's executor held the robot, by reason.
+        clips: Commands that a position limit changed, by joint.
         trajectories_accepted: Trajectories that the robot's controller took.
         trajectories_rejected: Trajectories that it rejected.
         following_error_rad: Distance between the measured joints and what the chunks said, through the arm's lag (rms).
@@ -48,6 +50,8 @@ class DemoSummary:
     latency: list[LatencyStage]
     rows_executed: int
     rows_expired: int
+    holds: dict[str, int]
+    clips: dict[str, int]
     trajectories_accepted: int
     trajectories_rejected: int
     following_error_rad: float
@@ -65,18 +69,19 @@ class DemoSummary:
 
     def rows(self) -> list[tuple[str, str]]:
         """Label and value of each line of the table."""
-        refusals = [(f"refused: {reason}", str(count)) for reason, count in sorted(self.refusals.items())]
         latency = [
-            (f"latency, {stage.stage}", f"p50 {stage.p50_ms:.1f} ms, p95 {stage.p95_ms:.1f} ms")
+            (f"latency, {_words(stage.stage)}", f"p50 {stage.p50_ms:.1f} ms, p95 {stage.p95_ms:.1f} ms")
             for stage in self.latency
         ]
         return [
             ("observations", str(self.observations)),
-            *(refusals or [("refusals", "none")]),
+            ("refusals", _list(self.refusals)),
             ("chunks", f"{self.chunks} in {self.duration_s:.1f} s"),
             *latency,
             ("rows executed", str(self.rows_executed)),
             ("rows expired", str(self.rows_expired)),
+            ("holds", _list(self.holds)),
+            ("commands clipped to a limit", _list(self.clips)),
             ("trajectories accepted / rejected", f"{self.trajectories_accepted} / {self.trajectories_rejected}"),
             ("distance to what the chunks said", f"{self.following_error_rad:.4f} rad rms"),
             ("motion that the chunks asked for", f"{self.motion_rad:.4f} rad rms"),
@@ -85,20 +90,17 @@ class DemoSummary:
 
 def summarise(record: DemoRecord, following: Following, duration_s: float) -> DemoSummary:
     """Count, measure and judge."""
-    refusals = {
-        key.split(":", 1)[1].strip(): int(value)
-        for key, value in record.policy.items()
-        if key.startswith("refused:") and int(value)
-    }
     rejected = int(record.controller.get("rejected", 0))
     return DemoSummary(
         duration_s=duration_s,
-        observations=int(record.policy.get("observations", 0)),
-        refusals=refusals,
+        observations=record.count("observations"),
+        refusals={**record.counts("refused."), **record.counts("chunks_refused.")},
         chunks=len(record.chunks),
         latency=_latency(record.policy),
-        rows_executed=int(record.policy.get("rows executed", 0)),
-        rows_expired=int(record.policy.get("rows expired", 0)),
+        rows_executed=record.count("rows_executed"),
+        rows_expired=record.count("rows_expired"),
+        holds=record.counts("holds."),
+        clips=record.counts("clips."),
         trajectories_accepted=int(record.controller.get("accepted", 0)),
         trajectories_rejected=rejected,
         following_error_rad=following.error_rad,
@@ -107,14 +109,19 @@ def summarise(record: DemoRecord, following: Following, duration_s: float) -> De
     )
 
 
+def _list(counts: dict[str, int]) -> str:
+    return ", ".join(f"{_words(name)} {count}" for name, count in sorted(counts.items())) or "none"
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
 def _latency(figures: dict[str, str]) -> list[LatencyStage]:
-    stages = [
-        key[len("latency ") : -len(" p50 ms")]
-        for key in figures
-        if key.startswith("latency ") and key.endswith(" p50 ms")
-    ]
+    begin, end = "latency.", ".p50_ms"
+    stages = [key[len(begin) : -len(end)] for key in figures if key.startswith(begin) and key.endswith(end)]
     return [
-        LatencyStage(stage, float(figures[f"latency {stage} p50 ms"]), float(figures[f"latency {stage} p95 ms"]))
+        LatencyStage(stage, *(float(figures[f"{begin}{stage}.{share}_ms"]) for share in ("p50", "p95")))
         for stage in stages
     ]
 

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,9 +68,13 @@ class Companion:
         """Raise GrootError with the end of the log where the process has ended."""
         code = self._process.poll()
         if code is not None:
-            end = "\n".join(self.log.read_text(errors="replace").splitlines()[-LAST_LINES:])
-            msg = f"the {self.name} process ended with code {code}; the end of {self.log}:\n{end}"
+            msg = f"the {self.name} process ended with code {code}; {self.last_words()}"
             raise GrootError(msg)
+
+    def last_words(self) -> str:
+        """The end of its log."""
+        lines = self.log.read_text(errors="replace").splitlines()[-LAST_LINES:]
+        return "\n".join([f"the end of {self.log}:", *lines])
 
     def stop(self) -> None:
         """Stop it as Ctrl-C would, and after a while by force."""
@@ -103,9 +107,14 @@ def run_demo(options: DemoOptions) -> DemoSummary:
                 for companion in companions:
                     companion.check()
 
-            record = recorder.record
-            recorder.wait_until(lambda: bool(record.measured), "joint state of the robot", START_DEADLINE_S, alive)
-            recorder.wait_until(lambda: bool(record.chunks), f"chunk of {POLICY}", START_DEADLINE_S, alive)
+            def wait_for(heard: Sequence[object], what: str, source: Companion) -> None:
+                if not recorder.wait_until(lambda: bool(heard), START_DEADLINE_S, alive):
+                    msg = f"after {START_DEADLINE_S:.0f} s there is still no {what}; {source.last_words()}"
+                    raise GrootError(msg)
+
+            robot, policy = companions
+            wait_for(recorder.record.measured, "joint state of the robot", robot)
+            wait_for(recorder.record.chunks, f"chunk of {POLICY}", policy)
             recorder.begin()
             recorder.enable(True, SERVICE_DEADLINE_S, alive)
             began = time.monotonic()

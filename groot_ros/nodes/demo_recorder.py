@@ -63,22 +63,15 @@ class DemoRecorder(Node):
             self._executor.spin_once(timeout_sec=LONGEST_WAIT_S)
             alive()
 
-    def wait_until(
-        self, condition: Callable[[], bool], what: str, deadline_s: float, alive: Callable[[], None]
-    ) -> None:
-        """Hear what comes until ``condition()``.
-
-        Raises:
-            GrootError: It is not so within ``deadline_s``.
-
-        """
+    def wait_until(self, condition: Callable[[], bool], deadline_s: float, alive: Callable[[], None]) -> bool:
+        """Hear what comes until ``condition()``; False where it is not so within ``deadline_s``."""
         end = time.monotonic() + deadline_s
         while not condition():
             if time.monotonic() > end:
-                msg = f"after {deadline_s:.0f} s there is still no {what}"
-                raise GrootError(msg)
+                return False
             self._executor.spin_once(timeout_sec=LONGEST_WAIT_S)
             alive()
+        return True
 
     def enable(self, on: bool, deadline_s: float, alive: Callable[[], None]) -> None:
         """Open or close the policy's motion gate.
@@ -87,17 +80,20 @@ class DemoRecorder(Node):
             GrootError: The policy refuses, with its own sentence, or does not answer.
 
         """
-        self.wait_until(self._enable.service_is_ready, f"service {POLICY}/enable", deadline_s, alive)
+        ready = self.wait_until(self._enable.service_is_ready, deadline_s, alive)
         future = self._enable.call_async(SetBool.Request(data=on))
-        self.wait_until(future.done, f"answer of {POLICY}/enable", deadline_s, alive)
+        if not ready or not self.wait_until(future.done, deadline_s, alive):
+            msg = f"{POLICY}/enable does not answer within {deadline_s:.0f} s"
+            raise GrootError(msg)
         if not future.result().success:
             msg = f"{POLICY} does not {'enable' if on else 'disable'}: {future.result().message}"
             raise GrootError(msg)
 
     def begin(self) -> None:
-        """Forget what was heard so far, but not the figures: the record begins now."""
+        """Forget what was heard so far: the record begins now, and counters count from here."""
         record = DemoRecord(self.record.joints, self._now_ns())
         record.policy, record.controller = self.record.policy, self.record.controller
+        record.policy_before = dict(record.policy)
         self.record = record
 
     def close(self) -> None:

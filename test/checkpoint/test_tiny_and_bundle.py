@@ -78,6 +78,7 @@ def test_groups_horizon_rate_and_tag_are_the_callers(tmp_path):
         state={"left": ((-1.0, 1.0),) * 6, "right": ((-1.0, 1.0),) * 6},
         actions={"right": ((-2.0, 2.0),) * 6, "base": ((-0.5, 0.5),) * 3},
         relative=("right",),
+        relative_speed=0.5,
         horizon=8,
         fps=10.0,
     )

@@ -20,15 +20,18 @@ SECOND = 1_000_000_000
 ROW_NS = SECOND // 30
 FIGURES = {
     "observations": "40",
-    "rows executed": "100",
-    "rows expired": "3",
-    "refused: stale": "2",
-    "refused: skew": "0",
-    "latency backbone p50 ms": "4.0",
-    "latency backbone p95 ms": "6.0",
-    "latency capture to chunk p50 ms": "40.0",
-    "latency capture to chunk p95 ms": "61.0",
+    "rows_executed": "100",
+    "rows_expired": "3",
+    "refused.missing": "7",
+    "refused.stale": "2",
+    "chunks_refused.expired": "1",
+    "holds.no_plan": "1",
+    "latency.backbone.p50_ms": "4.0",
+    "latency.backbone.p95_ms": "6.0",
+    "latency.capture_to_chunk.p50_ms": "40.0",
+    "latency.capture_to_chunk.p95_ms": "61.0",
 }
+BEFORE = {"observations": "5", "refused.missing": "7", "holds.no_plan": "1"}
 
 
 def wave(time_s):
@@ -49,7 +52,8 @@ def record(*, obeys=True, latency_s=0.06, seconds=8.0):
         if obeys and now_s > latency_s:
             simulation.step(wave(now_s), 1 / 200)
         heard.hear_joints(tick * SECOND // 200, ARM.names, simulation.positions)
-    heard.policy, heard.controller = dict(FIGURES), {"accepted": "160", "rejected": "0"}
+    heard.policy, heard.policy_before = dict(FIGURES), dict(BEFORE)
+    heard.controller = {"accepted": "160", "rejected": "0"}
     return heard
 
 
@@ -58,11 +62,13 @@ def test_a_robot_that_obeys_is_a_success_with_every_figure():
     summary = summarise(heard, follow(heard, ARM), 8.0)
     assert summary.success, summary.problems
     assert summary.following_error_rad < 0.005
-    assert summary.refusals == {"stale": 2}
-    assert [stage.stage for stage in summary.latency] == ["backbone", "capture to chunk"]
+    assert summary.observations == 35, "what came before it was enabled does not count"
+    assert summary.refusals == {"stale": 2, "expired": 1}
+    assert [stage.stage for stage in summary.latency] == ["backbone", "capture_to_chunk"]
     rows = dict(summary.rows())
     assert rows["latency, capture to chunk"] == "p50 40.0 ms, p95 61.0 ms"
-    assert rows["refused: stale"] == "2"
+    assert rows["refusals"] == "expired 1, stale 2"
+    assert rows["holds"] == "none"
     assert rows["rows expired"] == "3"
     assert json.loads(json.dumps(summary.as_json()))["success"] is True
 
