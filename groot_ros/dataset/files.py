@@ -73,11 +73,15 @@ def read_json(path: Path) -> dict[str, Any]:
     return content
 
 
-def read_json_lines(path: Path) -> list[dict[str, Any]]:
+def read_json_lines(path: Path, keys: tuple[str, ...]) -> list[dict[str, Any]]:
     """Return the JSON objects in ``path``, one a line.
 
+    Args:
+        path: The file.
+        keys: What every object must have.
+
     Raises:
-        DatasetError: No such file, or a line that is not a JSON object; the line is named.
+        DatasetError: No such file, or a line that is not a JSON object with these keys; the line is named.
 
     """
     try:
@@ -99,6 +103,10 @@ def read_json_lines(path: Path) -> list[dict[str, Any]]:
             raise DatasetError(msg) from error
         if not isinstance(record, dict):
             msg = f"{path}, line {number}: must be a JSON object, but is a {type(record).__name__}"
+            raise DatasetError(msg)
+        missing = [key for key in keys if key not in record]
+        if missing:
+            msg = f"{path}, line {number}: has no {', '.join(missing)}"
             raise DatasetError(msg)
         records.append(record)
     return records

@@ -33,7 +33,7 @@ EPISODES_PER_TABLE = 100  # each finished episode rewrites the last table, so ta
 # when it appends, which the GR00T view needs.
 FILE_SIZE_MB = 0.001
 _STATISTICS = ("min", "max", "mean", "std", "count", "q01", "q10", "q50", "q90", "q99")
-_INDICES = ("episode_index", "length", "dataset_from_index", "dataset_to_index")
+_NEEDED = ("episode_index", "tasks", "length", "data/chunk_index", "data/file_index", "dataset_from_index")
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ def read_episode_rows(root: Path, count: int) -> list[dict[str, Any]]:
     for path in sorted((root / EPISODES_TABLES).glob("chunk-*/file-*.parquet")):
         table = read_table(path)
         names = [name for name in table.column_names if not name.startswith("stats/")]
-        missing = [name for name in _INDICES if name not in names]
+        missing = [name for name in _NEEDED if name not in names]
         if missing:
             msg = f"{path} has no column {', '.join(missing)}"
             raise DatasetError(msg)

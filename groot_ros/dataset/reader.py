@@ -219,9 +219,11 @@ class Dataset:
     def video(self, episode: int, camera: str) -> tuple[VideoReader, int]:
         """Return the open video of a camera and the number of the episode's first frame in it."""
         if camera not in self.modality.video:
+            pictures = [name for name, feature in self.info.features.items() if feature["dtype"] == "image"]
+            hint = f"; {', '.join(pictures)} are pictures in the rows, and only videos are read" if pictures else ""
             msg = (
                 f"{self.root} has no camera {camera!r}{nearest_spelling(camera, self.modality.video)}; "
-                f"it has {', '.join(self.modality.video) or 'none'}"
+                f"it has {', '.join(self.modality.video) or 'none'}{hint}"
             )
             raise DatasetError(msg)
         return self.feature_video(episode, self.modality.video[camera])
@@ -229,6 +231,9 @@ class Dataset:
     def feature_video(self, episode: int, feature: str) -> tuple[VideoReader, int]:
         """Return the open video of a video feature, and the number of the episode's first frame in it."""
         entry = self._entry(episode)
+        if feature not in entry.video_files:
+            msg = f"{self.root}: the metadata of episode {episode} names no file for the camera {feature!r}"
+            raise DatasetError(msg)
         video = self._open_video(entry.video_files[feature], feature)
         start = entry.video_starts_s.get(feature)
         return video, 0 if start is None else video.number_at(start, tolerance_s=0.5 / self.info.fps)
@@ -300,7 +305,7 @@ def open_dataset(root: Path | str, modality: Modality | None = None) -> Dataset:
     if info.version is LayoutVersion.V3_0:
         tasks, episodes = read_tasks(root), _episodes_v3(root, info)
     else:
-        tasks = read_v2_tasks(read_json_lines(root / TASKS_FILE))
+        tasks = read_v2_tasks(read_json_lines(root / TASKS_FILE, ("task_index", "task")))
         episodes = _episodes_v2(root, info)
     return Dataset(root, info, modality or _find_modality(root, info), tasks, episodes)
 
@@ -352,7 +357,8 @@ def _episodes_v3(root: Path, info: DatasetInfo) -> list[EpisodeEntry]:
 
 def _episodes_v2(root: Path, info: DatasetInfo) -> list[EpisodeEntry]:
     path = root / EPISODES_FILE
-    lines = sorted(read_json_lines(path), key=lambda line: int(line["episode_index"]))[: info.total_episodes]
+    records = read_json_lines(path, ("episode_index", "tasks", "length"))
+    lines = sorted(records, key=lambda line: int(line["episode_index"]))[: info.total_episodes]
     if [line["episode_index"] for line in lines] != list(range(info.total_episodes)):
         msg = f"{path} must have one line for each of the {info.total_episodes} episodes of {INFO_FILE}"
         raise DatasetError(msg)

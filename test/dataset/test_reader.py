@@ -162,6 +162,34 @@ def test_damaged_files_are_named(copy):
         open_dataset(copy)
 
 
+def test_lines_without_what_is_needed_are_named_with_their_number(old):
+    path = old / "meta/episodes.jsonl"
+    path.write_text(path.read_text().replace('"length": 25', '"size": 25'))
+    with pytest.raises(DatasetError, match=r"episodes.jsonl, line 2: has no length"):
+        open_dataset(old)
+    path.write_text('{"episode_index": 0, "tasks": ["a"], "length": 30}\nhello\n')
+    with pytest.raises(DatasetError, match=r"episodes.jsonl, line 2: not JSON"):
+        open_dataset(old)
+
+
+def test_pictures_within_the_rows_are_refused_as_what_they_are(copy):
+    def as_picture(info):
+        info["features"]["observation.images.top"] = {"dtype": "image", "shape": [32, 48, 3], "names": None}
+
+    edit_json(copy / "meta/info.json", as_picture)
+    with pytest.raises(DatasetError, match=r"no camera 'top'.*observation.images.top are pictures in the rows"):
+        open_dataset(copy).frames(0, "top", [0])
+
+
+def test_a_camera_without_a_place_in_the_episodes_table_is_named(copy):
+    def one_more(info):
+        info["features"]["observation.images.top"] = info["features"]["observation.images.front"]
+
+    edit_json(copy / "meta/info.json", one_more)
+    with pytest.raises(DatasetError, match=r"episode 0 names no file for the camera 'observation.images.top'"):
+        open_dataset(copy).feature_video(0, "observation.images.top")
+
+
 def test_rows_of_another_episode_are_not_taken_for_this_one(copy):
     shutil.copy(copy / "data/chunk-000/file-002.parquet", copy / "data/chunk-000/file-001.parquet")
     with pytest.raises(DatasetError, match=r"is to have 25 rows|carry the episode_index 2"):
