@@ -11,5 +11,5 @@ def recording(name: str) -> Path:
     """Directory of a recording; skips the test where it is not there."""
     path = RECORDINGS / name
     if not path.is_dir():
-        pytest.skip(f"the recording {name} is not there")
+        pytest.skip(f"real recordings are not there: {name}")
     return path
