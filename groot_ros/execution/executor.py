@@ -362,7 +362,7 @@ class Executor:
             return HoldReason.INFERENCE_OVERDUE
         longest_ns = nanoseconds(self._motion.clip_hold_s)
         for sender in self._senders.values():
-            if sender.limited_since_ns is not None and now_ns - sender.limited_since_ns > longest_ns:
+            if sender.clipped_since_ns is not None and now_ns - sender.clipped_since_ns > longest_ns:
                 return HoldReason.CLIPPED
         return None
 

@@ -42,7 +42,7 @@ class GripperSender(Sender):
 
     def hold(self, now_ns: int, measurement: Measurement | None, *, ramp: bool) -> list[Command]:  # noqa: ARG002
         """Nothing: the goal that was sent is where the gripper holds, and letting go would drop the object."""
-        self.limited_since_ns = None
+        self.clipped_since_ns = None
         return []
 
     def commanded(self, now_ns: int) -> Array | None:  # noqa: ARG002 - it stands until the next goal

@@ -42,6 +42,7 @@ class SampledSender(Sender):
         self._sent_ns = 0
         self._velocity: Array = np.zeros(len(route.names))
         self._stop: Stop | None = None
+        self._moving = False
 
     def commands(self, reference: Reference | None, now_ns: int, measurement: Measurement | None) -> list[Command]:
         """See :class:`Sender`."""
@@ -50,7 +51,10 @@ class SampledSender(Sender):
         self._stop = None
         previous = self._sent
         if previous is None and measurement is not None:
-            previous, self._sent_ns = measurement.of(self.route), now_ns
+            previous = measurement.of(self.route)
+        if not self._moving:
+            # What may be reached is reckoned from now, however long the robot has been standing.
+            self._sent_ns, self._moving = now_ns, True
         wanted = reference.at(now_ns)
         if now_ns > reference.end_ns:
             wanted = self.route.resting(wanted[0])[None]
@@ -67,7 +71,8 @@ class SampledSender(Sender):
 
     def hold(self, now_ns: int, measurement: Measurement | None, *, ramp: bool) -> list[Command]:
         """Positions slow down evenly where a ramp may follow, else stay where they were sent; velocities are zero."""
-        self.limited_since_ns = None
+        self.clipped_since_ns = None
+        self._moving = False
         values = self._sent
         if values is None:
             values = measurement.of(self.route) if measurement is not None else None
@@ -158,5 +163,5 @@ class SteppedSender(SampledSender):
         clipped = clamped != row
         for column in np.flatnonzero(clipped[0]):
             self.clips[self.route.names[column]] += 1
-        self._note_since(clipped, now_ns)
+        self.note_clipping(clipped, now_ns)
         return [self._send(clamped[0], now_ns)]

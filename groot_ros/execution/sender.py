@@ -24,7 +24,7 @@ class Sender(ABC):
         limits: What its commands never exceed.
         clips: How often a position limit changed a value, by robot name.
         slowed: How often a rate limit changed a value, by robot name.
-        limited_since_ns: Since when every command has been changed by a limit; None while the last one was not.
+        clipped_since_ns: Since when every command has been clipped; None while the last one was not.
 
     """
 
@@ -34,7 +34,7 @@ class Sender(ABC):
         self.motion = motion
         self.clips: Counter[str] = Counter()
         self.slowed: Counter[str] = Counter()
-        self.limited_since_ns: int | None = None
+        self.clipped_since_ns: int | None = None
 
     @abstractmethod
     def commands(self, reference: Reference | None, now_ns: int, measurement: Measurement | None) -> list[Command]:
@@ -73,12 +73,12 @@ class Sender(ABC):
         for counter, changed in ((self.clips, limited.clipped), (self.slowed, limited.slowed)):
             for column in np.flatnonzero(changed.any(axis=0)):
                 counter[self.route.names[column]] += 1
-        self._note_since(limited.clipped | limited.slowed, now_ns)
+        # To be slowed down is no fault of the plan: low speed limits are a good way to begin with a robot.
+        self.note_clipping(limited.clipped, now_ns)
 
-    def _note_since(self, changed: NDArray[np.bool_], now_ns: int) -> None:
-        # Two-position grippers jump by nature; to be slowed down for a while is no sign of a bad plan there.
-        changed = np.delete(changed, list(self.route.levels), axis=1)
-        if not changed.any():
-            self.limited_since_ns = None
-        elif self.limited_since_ns is None:
-            self.limited_since_ns = now_ns
+    def note_clipping(self, clipped: NDArray[np.bool_], now_ns: int) -> None:
+        """Note whether the commands of this time ``(N, J)`` were clipped, or within the position limits."""
+        if not clipped.any():
+            self.clipped_since_ns = None
+        elif self.clipped_since_ns is None:
+            self.clipped_since_ns = now_ns

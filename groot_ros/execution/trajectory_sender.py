@@ -65,7 +65,7 @@ class TrajectorySender(Sender):
     def hold(self, now_ns: int, measurement: Measurement | None, *, ramp: bool) -> list[Command]:  # noqa: ARG002
         """One point at which the robot has come to rest by an even deceleration; the controller does the ramp."""
         self._reference = None
-        self.limited_since_ns = None
+        self.clipped_since_ns = None
         position, velocity = self.commanded(now_ns), self._velocity(now_ns)
         if position is None:
             position = measurement.of(self.route) if measurement is not None else None

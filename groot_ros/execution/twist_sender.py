@@ -41,7 +41,7 @@ class TwistSender(Sender):
 
     def hold(self, now_ns: int, measurement: Measurement | None, *, ramp: bool) -> list[Command]:  # noqa: ARG002
         """Zero."""
-        self.limited_since_ns = None
+        self.clipped_since_ns = None
         return [self._message(np.zeros(6), now_ns)]
 
     def commanded(self, now_ns: int) -> Array | None:  # noqa: ARG002 - a twist says nothing of where the robot is

@@ -106,6 +106,30 @@ def test_clipped_for_long_the_robot_is_held_until_a_chunk_is_within_its_limits()
     assert deliver(executor, np.tile([0.9, 0.0], (16, 1)), stamp_ns=now, now_ns=now).accepted
 
 
+def test_slow_limits_slow_the_robot_down_and_do_not_hold_it():
+    executor = limited(array(), clip_hold_s=0.2)
+    observe(executor, [0.0, 0.0], 0)
+    deliver(executor, np.tile([0.9, 0.4], (16, 1)), stamp_ns=0, now_ns=0)
+    for tick in range(1, 13):
+        executor.commands(tick * PERIOD_NS)
+    assert executor.holding is None
+    assert executor.status(13 * PERIOD_NS).slowed["elbow"] > 5
+
+
+def test_a_long_rest_gives_no_credit_for_a_jump():
+    executor = limited(array(), hold_s=0.3)
+    observe(executor, [0.0, 0.0], 0)
+    deliver(executor, np.zeros((16, 2)), stamp_ns=0, now_ns=0)
+    executor.commands(PERIOD_NS)
+    executor.hold(2 * PERIOD_NS)
+    now = 20 * SECOND
+    observe(executor, [0.0, 0.0], now)
+    deliver(executor, np.tile([0.9, 0.4], (16, 1)), stamp_ns=now, now_ns=now)
+    for tick in range(5):
+        (command,) = executor.commands(now + tick * PERIOD_NS)
+        assert np.all(np.abs(command.values) <= RATE * tick * PERIOD_NS / SECOND + 1e-9)
+
+
 @FEW
 @given(seed=st.integers(0, 10_000), tick=st.integers(1_000_000, PERIOD_NS))
 def test_a_pose_stays_in_its_workspace_and_below_its_speeds(seed, tick):
