@@ -10,21 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from groot_ros.contract import Contract
-from groot_ros.contract.actions import Meaning
 from groot_ros.contract.outputs import GripperCommandOutput, JointTrajectoryOutput, TwistOutput
 from groot_ros.contract.timing import nanoseconds
-from groot_ros.errors import ContractError, MotionError
+from groot_ros.errors import MotionError
 from groot_ros.execution.commands import Command
 from groot_ros.execution.deltas import integrate_deltas
 from groot_ros.execution.gripper_sender import GripperSender
 from groot_ros.execution.latency import LatencyWindow, expired_sentence
-from groot_ros.execution.limits import route_limits
+from groot_ros.execution.limits import far_beyond_sentence, route_limits
 from groot_ros.execution.outputs import CommandMap, Measurement, Route
 from groot_ros.execution.plan import Plan
+from groot_ros.execution.prefix import add_prefix
 from groot_ros.execution.reference import Reference, StartRamp
 from groot_ros.execution.sampled_sender import SampledSender, SteppedSender
 from groot_ros.execution.schedule import Schedule
 from groot_ros.execution.sender import Sender
+from groot_ros.execution.settings import check_settings
 from groot_ros.execution.start_gate import start_ramp
 from groot_ros.execution.status import Acceptance, ExecutorStatus, HoldReason, Inference, Refusal
 from groot_ros.execution.strategies import make_strategy
@@ -71,7 +72,7 @@ class Executor:
         self.map = CommandMap.from_contract(contract)
         self._contract = contract
         self._motion = contract.motion
-        _check_settings(contract, self.map, urdf)
+        check_settings(contract, self.map, urdf)
         self._synchronous = contract.motion.mode == "synchronous"
         self._strategy = make_strategy(contract.motion)
         self._limits = {route.name: route_limits(contract, route, urdf) for route in self.map.routes}
@@ -134,7 +135,15 @@ class Executor:
         now_ns = self._tick(now_ns)
         inference = Inference(self._epoch, now_ns, observation_stamp_ns, self._measurement)
         if self._strategy.uses_prefix and self._continues and self._plan is not None and self.latency.known:
-            inference = self._with_prefix(inference, self._plan)
+            inference = add_prefix(
+                inference,
+                self._plan,
+                self.map.layout,
+                self._motion,
+                self.latency,
+                horizon=self._schedule.horizon,
+                period_s=self._contract.period_s,
+            )
         self._schedule.began(now_ns)
         return inference
 
@@ -324,33 +333,10 @@ class Executor:
         allowed = 0.0 if self._holding is HoldReason.CLIPPED else self._motion.far_beyond
         _, rows = new.ahead(now_ns)
         for route in self.map.routes:
-            limits, values = self._limits[route.name], route.values(rows)
-            excess = limits.excess(values)
-            excess[:, list(route.levels)] = 0.0
-            if excess.size and excess.max() > allowed:
-                row, column = np.unravel_index(int(np.argmax(excess)), excess.shape)
-                return Acceptance(
-                    Refusal.BEYOND_LIMIT,
-                    f"output {route.name}: the policy wants {route.names[column]} at {values[row, column]:.3f}, but "
-                    f"its limits are {limits.lower[column]:.3f} to {limits.upper[column]:.3f}; check the units and "
-                    "limits of the contract",
-                )
+            sentence = far_beyond_sentence(route, self._limits[route.name], rows, allowed)
+            if sentence is not None:
+                return Acceptance(Refusal.BEYOND_LIMIT, sentence)
         return None
-
-    def _with_prefix(self, inference: Inference, plan: Plan) -> Inference:
-        """Add the rows that are still to come, on the grid of the observation."""
-        stamp_ns, period_s = inference.observation_stamp_ns, self._contract.period_s
-        stamps = stamp_ns + np.round(np.arange(self._schedule.horizon) * period_s * NANOSECONDS_PER_SECOND).astype(
-            np.int64
-        )
-        # The first row that is ahead when the chunk arrives is frozen too: the robot is already on its way there.
-        frozen = self.latency.whole_rows(period_s) + 2
-        overlap = max(self._motion.rtc_overlap_rows or self._schedule.horizon, frozen)
-        stamps = stamps[stamps <= plan.end_ns][:overlap]
-        if stamps.size == 0 or stamps[0] < plan.start_ns:
-            return inference
-        prefix = self.map.layout.chunk(plan.at(stamps), stamp_ns, period_s)
-        return replace(inference, prefix=prefix, frozen_rows=min(frozen, len(stamps)))
 
     def _reason_to_hold(self, now_ns: int) -> HoldReason | None:
         patience_ns = nanoseconds(self._motion.hold_s)
@@ -420,27 +406,3 @@ def _added(counters: Iterable[Counter[str]]) -> dict[str, int]:
     for counter in counters:
         total += counter
     return dict(total)
-
-
-def _check_settings(contract: Contract, commands: CommandMap, urdf: UrdfLimits | None) -> None:
-    where = contract.path or contract.robot
-    limits = contract.limits
-    if limits is not None and limits.urdf is not None and urdf is None:
-        msg = f"{where}: limits.urdf names {limits.urdf!r}, but no robot description was handed over"
-        raise ContractError(msg)
-    if urdf is not None and limits is not None:
-        for route in commands.routes:
-            for name in () if route.is_cartesian else route.names:
-                if name not in urdf.joints and name not in limits.joints:
-                    msg = (
-                        f"{where}: outputs.{route.name} sends {name!r}, which the robot description does not have as a "
-                        f"moving joint; it has {', '.join(urdf.joints)}; write limits.joints.{name}"
-                    )
-                    raise ContractError(msg)
-    deltas = [key for key, action in contract.actions.items() if action.meaning is Meaning.DELTA]
-    if contract.motion.strategy == "rtc" and deltas:
-        msg = (
-            f"{where}: motion.strategy rtc continues absolute targets, but {', '.join(deltas)} holds deltas; use "
-            "replace, blend or ensemble"
-        )
-        raise ContractError(msg)

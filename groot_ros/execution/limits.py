@@ -103,6 +103,20 @@ def limit_twist(limits: ColumnLimits, twist: Array) -> Limited:
     return Limited(rows, np.zeros_like(slowed), slowed)
 
 
+def far_beyond_sentence(route: Route, limits: ColumnLimits, rows: Array, allowed: float) -> str | None:
+    """What is wrong when plan rows ``(N, columns)`` lie outside by more than a share of the allowed span, or None."""
+    values = route.values(rows)
+    excess = limits.excess(values)
+    excess[:, list(route.levels)] = 0.0  # a two-position gripper's columns are in the policy's units
+    if excess.size == 0 or excess.max() <= allowed:
+        return None
+    row, column = np.unravel_index(int(np.argmax(excess)), excess.shape)
+    return (
+        f"output {route.name}: the policy wants {route.names[column]} at {values[row, column]:.3f}, but its limits are "
+        f"{limits.lower[column]:.3f} to {limits.upper[column]:.3f}; check the units and limits of the contract"
+    )
+
+
 def route_limits(contract: Contract, route: Route, urdf: UrdfLimits | None) -> ColumnLimits:
     """The limits of an output: the contract's own and the robot description's, the narrower of each."""
     limits = ColumnLimits.none(len(route.names))
