@@ -9,8 +9,8 @@ one that includes it, start from here on; camera drivers started elsewhere need 
 
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, SetEnvironmentVariable
-from launch.conditions import LaunchConfigurationNotEquals
-from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
+from launch.conditions import IfCondition
+from launch.substitutions import LaunchConfiguration, PathJoinSubstitution, PythonExpression
 from launch_ros.actions import LifecycleNode
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
@@ -47,7 +47,7 @@ def generate_launch_description():
         SetEnvironmentVariable(
             variable,
             LaunchConfiguration("transport_profile"),
-            condition=LaunchConfigurationNotEquals("transport_profile", ""),
+            condition=IfCondition(PythonExpression(["'", LaunchConfiguration("transport_profile"), "' != ''"])),
         )
         for variable in PROFILE_VARIABLES
     ]
