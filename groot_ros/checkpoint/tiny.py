@@ -34,7 +34,7 @@ _WIDTH = 96
 _LANGUAGE_LAYERS = 3
 _PLANAR_ARM: Ranges = {"single_arm": ((-1.0, 3.0), (-2.6, 2.6)), "gripper": ((0.0, 0.8),)}
 # Untrained rows are noise: the steps between them must stay below what the arm's speed limits let through.
-_PLANAR_ARM_ACTIONS: Ranges = {**_PLANAR_ARM, "gripper": ((0.70, 0.78),)}
+_PLANAR_ARM_ACTIONS: Ranges = {**_PLANAR_ARM, "gripper": ((0.72, 0.80),)}
 
 
 def write_tiny_checkpoint(

@@ -5,22 +5,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from groot_ros.demo.arm import PlanarArm, Vector
 from groot_ros.demo.record import DemoRecord, HeardChunk
 from groot_ros.demo.simulation import DEFAULT_LAG_S, ArmSimulation
 from groot_ros.observation import NANOSECONDS_PER_SECOND
 
-SETTLING_S = 1.0
-LARGEST_SHARE = 0.35
+LONGEST_GAP_S = 0.4
+SETTLING_S = 1.5
+SMALLEST_SHARE_COUNTED = 0.3
+LARGEST_ERROR_OF_MOTION = 0.35
 
 
 @dataclass(frozen=True)
 class Following:
     """Measured joints against what the chunks said.
 
+    Where chunks fail to come, the policy's executor holds the robot, and what the last chunk said is rightly not done:
+    a gap in the chunks, and the ramp after it, does not count. The start is such a ramp.
+
     Attributes:
         times_s: Seconds since the policy was enabled, ``(N,)``.
+        counted: Whether chunks had come in without a gap, bool ``(N,)``.
         commanded: What the newest chunk says at that time, within the joints' limits, ``(N, joints)`` rad.
         expected: The same through the arm's lag, ``(N, joints)`` rad.
         measured: What the robot reported, ``(N, joints)`` rad.
@@ -28,25 +35,31 @@ class Following:
     """
 
     times_s: Vector
+    counted: NDArray[np.bool_]
     commanded: Vector
     expected: Vector
     measured: Vector
 
     @property
+    def share_counted(self) -> float:
+        """Share of the time in which chunks came in without a gap."""
+        return float(np.mean(self.counted)) if len(self.counted) else 0.0
+
+    @property
     def error_rad(self) -> float:
-        """Root mean square distance between expected and measured, once the start has settled."""
-        return _rms((self.expected - self.measured)[self.times_s >= SETTLING_S])
+        """Root mean square distance between expected and measured."""
+        return _rms((self.expected - self.measured)[self.counted])
 
     @property
     def motion_rad(self) -> float:
         """Root mean square of the expected motion around its mean: the error of a robot that stands still there."""
-        settled = self.expected[self.times_s >= SETTLING_S]
-        return _rms(settled - settled.mean(axis=0)) if len(settled) else 0.0
+        counted = self.expected[self.counted]
+        return _rms(counted - counted.mean(axis=0)) if len(counted) else 0.0
 
     @property
     def followed(self) -> bool:
         """The robot moved, and as the chunks said: far nearer to them than standing still could be."""
-        return self.motion_rad > 0.0 and self.error_rad <= LARGEST_SHARE * self.motion_rad
+        return self.motion_rad > 0.0 and self.error_rad <= LARGEST_ERROR_OF_MOTION * self.motion_rad
 
 
 def follow(record: DemoRecord, arm: PlanarArm, lag_s: float = DEFAULT_LAG_S) -> Following:
@@ -54,13 +67,17 @@ def follow(record: DemoRecord, arm: PlanarArm, lag_s: float = DEFAULT_LAG_S) -> 
     measured = [(stamp, positions) for stamp, positions in record.measured if stamp >= record.begin_ns]
     if len(measured) < 2:
         nothing = np.zeros((0, len(record.joints)))
-        return Following(np.zeros(0), nothing, nothing, nothing)
+        return Following(np.zeros(0), np.zeros(0, np.bool_), nothing, nothing, nothing)
     simulation = ArmSimulation(arm, measured[0][1], lag_s)
     command, newest, last_ns = measured[0][1], -1, measured[0][0]
-    commanded, expected = [], []
+    commanded, expected, counted = [], [], []
+    steady_since_ns = measured[0][0]
     for stamp_ns, _ in measured:
         while newest + 1 < len(record.chunks) and record.chunks[newest + 1].received_ns <= stamp_ns:
             newest += 1
+        if newest < 0 or stamp_ns - record.chunks[newest].received_ns > LONGEST_GAP_S * NANOSECONDS_PER_SECOND:
+            steady_since_ns = stamp_ns
+        counted.append(stamp_ns - steady_since_ns >= SETTLING_S * NANOSECONDS_PER_SECOND)
         if newest >= 0:
             command = np.clip(_row_at(record.chunks[newest], stamp_ns, command), arm.lower, arm.upper)
         simulation.step(command, (stamp_ns - last_ns) / NANOSECONDS_PER_SECOND)
@@ -69,9 +86,8 @@ def follow(record: DemoRecord, arm: PlanarArm, lag_s: float = DEFAULT_LAG_S) -> 
         expected.append(simulation.positions)
     stamps = np.array([stamp for stamp, _ in measured])
     times_s = (stamps - record.begin_ns) / NANOSECONDS_PER_SECOND
-    return Following(
-        times_s, np.stack(commanded), np.stack(expected), np.stack([positions for _, positions in measured])
-    )
+    reported = np.stack([positions for _, positions in measured])
+    return Following(times_s, np.array(counted), np.stack(commanded), np.stack(expected), reported)
 
 
 def _row_at(chunk: HeardChunk, now_ns: int, before: Vector) -> Vector:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-import numpy as np
-
-from groot_ros.demo.following import Following
+from groot_ros.demo.following import SMALLEST_SHARE_COUNTED, Following
 from groot_ros.demo.record import DemoRecord
 
 FEWEST_CHUNKS = 10
@@ -132,7 +130,12 @@ def _problems(record: DemoRecord, following: Following, rejected: int) -> list[s
         found.append(f"only {len(record.chunks)} chunks were published; at least {FEWEST_CHUNKS} were expected")
     if rejected:
         found.append(f"the controller rejected {rejected} trajectories: {record.controller.get('last rejection', '')}")
-    if not np.isfinite(following.error_rad) or not following.followed:
+    if following.share_counted < SMALLEST_SHARE_COUNTED:
+        found.append(
+            f"chunks came without a gap in only {following.share_counted:.0%} of the time, at least "
+            f"{SMALLEST_SHARE_COUNTED:.0%} are needed to judge the motion: is the machine busy with something else?"
+        )
+    elif not following.followed:
         found.append(
             f"the robot did not do what the chunks said: its joints were {following.error_rad:.4f} rad (rms) away from "
             f"them, and the motion asked for was {following.motion_rad:.4f} rad"

@@ -104,6 +104,7 @@ def run_demo(options: DemoOptions) -> DemoSummary:
         with _companions(options, environment) as companions:
 
             def alive() -> None:
+                recorder.check()
                 for companion in companions:
                     companion.check()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from diagnostic_msgs.msg import DiagnosticArray
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import qos_profile_sensor_data
@@ -28,6 +28,7 @@ class DemoRecorder(Node):
     def __init__(self, joints: tuple[str, ...]) -> None:
         super().__init__("demo_recorder", start_parameter_services=False, enable_rosout=False)
         self.record = DemoRecord(joints, self._now_ns())
+        self._fault = ""
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self)
         self.create_subscription(JointState, "joint_states", self._on_joints, qos_profile_sensor_data)
@@ -53,8 +54,16 @@ class DemoRecorder(Node):
             figures = {value.key: value.value for value in status.values}
             if POLICY in status.name:
                 self.record.policy.update(figures)
+                if status.name.endswith(": node"):
+                    self._fault = status.message if status.level == DiagnosticStatus.ERROR else ""
             elif CONTROLLER in status.name:
                 self.record.controller.update(figures)
+
+    def check(self) -> None:
+        """Raise GrootError where the policy says that it cannot work at all."""
+        if self._fault:
+            msg = f"{POLICY} cannot work: {self._fault}"
+            raise GrootError(msg)
 
     def listen(self, duration_s: float, alive: Callable[[], None]) -> None:
         """Hear what comes for a while; ``alive`` raises when it is no longer worth it."""

@@ -87,6 +87,15 @@ def test_no_chunks_are_a_failure():
     assert "only 0 chunks" in summary.problems[0]
 
 
+def test_a_gap_in_the_chunks_does_not_count_and_too_many_are_a_failure():
+    heard = record()
+    heard.chunks = [chunk for chunk in heard.chunks if not 3 * SECOND < chunk.received_ns < 4 * SECOND]
+    assert summarise(heard, follow(heard, ARM), 8.0).success
+    heard.chunks = heard.chunks[::5]
+    problems = summarise(heard, follow(heard, ARM), 8.0).problems
+    assert "is the machine busy with something else?" in problems[-1]
+
+
 def test_a_rejected_trajectory_is_a_failure_with_the_controllers_words():
     heard = record()
     heard.controller = {"accepted": "160", "rejected": "1", "last rejection": "ends in the past"}

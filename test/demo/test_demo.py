@@ -1,0 +1,48 @@
+"""The demo as ``make demo`` runs it: a policy in a process of its own moves the robot over DDS."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("rclpy")
+pytestmark = pytest.mark.dds
+
+from support.ros import isolate, own_domain  # noqa: E402
+
+from groot_ros.checkpoint import write_tiny_checkpoint  # noqa: E402
+
+ROOT = Path(__file__).parents[2]
+
+
+def demo(checkpoint: Path, output: Path) -> subprocess.CompletedProcess[str]:
+    isolate(own_domain(), output / "ros_log")
+    command = [sys.executable, "-m", "groot_ros", "demo", "--duration", "8", "--device", "cpu"]
+    command += ["--checkpoint", str(checkpoint), "--output", str(output)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=115, check=False)
+
+
+def test_the_robot_does_what_the_chunks_say_and_the_account_of_it_is_written(tmp_path):
+    done = demo(write_tiny_checkpoint(tmp_path / "checkpoint"), tmp_path / "demo")
+    assert done.returncode == 0, done.stdout + done.stderr
+    for words in ("observations", "refusals", "latency, capture to chunk", "rows executed", "rows expired"):
+        assert words in done.stdout
+    assert "without purpose" in done.stdout
+    summary = json.loads((tmp_path / "demo" / "summary.json").read_text())
+    assert summary["success"] is True
+    assert summary["chunks"] >= 10
+    assert summary["trajectories_rejected"] == 0
+    assert summary["rows_executed"] > 0
+    assert (tmp_path / "demo" / "trajectory.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_checkpoint_that_is_not_there_ends_it_with_the_policys_sentence(tmp_path):
+    done = demo(tmp_path / "nowhere", tmp_path / "demo")
+    assert done.returncode != 0
+    assert "nowhere" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "demo" / "summary.json").exists()
