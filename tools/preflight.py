@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 OLDEST, NEWEST = (3, 10), (3, 13)
 SUPPORTED = "Python {}.{} to {}.{}".format(*OLDEST, *NEWEST)
 GIGABYTE = 1e9
-CPU_GB, CUDA_GB = 3.0, 8.0
+CPU_GB, CUDA_GB = 3.0, 10.0
 SHARED_MEMORY_GB = 0.25
 LONGEST_SHEBANG = 120
 REGISTRY = "https://pypi.org/simple"
@@ -164,9 +164,12 @@ def has_nvidia() -> bool:
 
 
 def cuda_torch_comes(base: BasePython) -> bool:
-    """Pip would bring PyPI's torch, which is a CUDA build, and no index or folder with another is given."""
-    given = (os.environ.get(name) for name in ("PIP_EXTRA_INDEX_URL", "PIP_INDEX_URL", "PIP_FIND_LINKS"))
-    return "torch" not in base.modules and not any(given)
+    """Pip would bring PyPI's torch, which is a CUDA build: no index of CPU builds, or folder with one, is given."""
+    if "torch" in base.modules or "/cpu" in os.environ.get("PIP_EXTRA_INDEX_URL", ""):
+        return False
+    tag = "cp{}{}".format(*base.version)
+    folders = os.environ.get("PIP_FIND_LINKS", "").split()
+    return not any(any(Path(folder).glob(f"torch-*+cpu-{tag}-*.whl")) for folder in folders if "://" not in folder)
 
 
 def problems(base: BasePython, target: str, *, installs: bool) -> list[Problem]:
@@ -193,7 +196,7 @@ def problems(base: BasePython, target: str, *, installs: bool) -> list[Problem]:
 
 def announcement(base: BasePython) -> str:
     """Size and time of an installation, before it begins."""
-    size, minutes = ("2.3 GB", "2 to 4 minutes") if not cuda_torch_comes(base) else ("7 GB", "5 to 15 minutes")
+    size, minutes = ("2.3 GB", "2 to 4 minutes") if not cuda_torch_comes(base) else ("6 GB", "5 to 15 minutes")
     lines = [f"Installing into .venv with {base.name}: about {size} on disk and {minutes}, once."]
     if cuda_torch_comes(base) and not has_nvidia():
         lines.append("PyPI's torch is a CUDA build, and no NVIDIA GPU was found here. For a smaller one, stop and run:")

@@ -13,6 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
+import preflight  # noqa: E402
 from base_python import BasePython  # noqa: E402
 from preflight import check_disk, check_machine, check_path, check_python, check_registry, check_ros, check_venv  # noqa: E402
 from setup_environment import SetupError, fits, make_plan, requirement_name  # noqa: E402
@@ -159,3 +160,19 @@ def test_the_preflight_takes_less_than_a_second_and_prints_what_is_wrong(tmp_pat
     assert done.returncode == 1
     assert "ROS rolling is sourced" in done.stderr
     assert "fix: make demo PYTHON=/usr/bin/python3" in done.stderr
+
+
+def test_the_size_is_that_of_the_torch_that_will_come(monkeypatch, tmp_path):
+    for name in ("PIP_FIND_LINKS", "PIP_EXTRA_INDEX_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(preflight, "has_nvidia", lambda: False)
+    assert "6 GB" in preflight.announcement(BARE)
+    assert f"export PIP_EXTRA_INDEX_URL={preflight.CPU_INDEX}" in preflight.announcement(BARE)
+    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", preflight.CPU_INDEX)
+    assert "2.3 GB" in preflight.announcement(BARE)
+    monkeypatch.delenv("PIP_EXTRA_INDEX_URL")
+    (tmp_path / "torch-2.13.0+cpu-cp312-cp312-manylinux_2_28_x86_64.whl").touch()
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    assert "2.3 GB" in preflight.announcement(BARE)
+    assert "6 GB" in preflight.announcement(BasePython("python3", (3, 13), "x86_64"))
+    assert "2.3 GB" in preflight.announcement(JETPACK)
