@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 import traceback
 from typing import Any
@@ -80,6 +81,12 @@ class PolicyNode(LifecycleNode):
         if self.session is None:
             return False, "the node is not configured, so there is nothing to forget"
         return self.session.reset()
+
+    def progress(self) -> tuple[bool, str]:
+        """See `PolicySession.progress`."""
+        if self.session is None:
+            return False, "the node is not configured, so it takes no messages"
+        return True, json.dumps(self.session.progress())
 
     def instruct(self, text: str) -> None:
         """See `PolicySession.instruct`; one that comes before configuring counts then."""

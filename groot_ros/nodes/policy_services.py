@@ -1,4 +1,4 @@
-"""What people and programs ask of the node: ``~/enable``, ``~/reset`` and ``~/instruction``."""
+"""What people and programs ask of the node: ``~/enable``, ``~/reset``, ``~/progress`` and ``~/instruction``."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ class Answers(Protocol):
     def reset(self) -> tuple[bool, str]:
         """Forget the plan and the history."""
 
+    def progress(self) -> tuple[bool, str]:
+        """What has been taken in so far."""
+
     def instruct(self, text: str) -> None:
         """Take a new task."""
 
@@ -37,6 +40,7 @@ class PolicyServices:
         self._answers = answers
         node.create_service(SetBool, "~/enable", self._enable)
         node.create_service(Trigger, "~/reset", self._reset)
+        node.create_service(Trigger, "~/progress", self._progress)
         node.create_subscription(String, "~/instruction", lambda message: answers.instruct(message.data), LATCHED)
 
     def _enable(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
@@ -45,4 +49,8 @@ class PolicyServices:
 
     def _reset(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         response.success, response.message = self._answers.reset()
+        return response
+
+    def _progress(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        response.success, response.message = self._answers.progress()
         return response

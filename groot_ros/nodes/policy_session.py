@@ -71,6 +71,7 @@ class PolicySession:
         self.has_news = False
         self._generation = 0
         self._awaits_reference = False
+        self._is_inferring = False  # from the hand-over of a job until its outcome has been taken
         self._last_reference_ns: int | None = None
         self._last_inferred_ns: int | None = None
         self._last_inference_s = -float("inf")
@@ -143,6 +144,20 @@ class PolicySession:
         self._last_reference_ns = self._last_inferred_ns = None
         self._last_chunk = self._last_rolled = None
         return True, "plan and history are forgotten"
+
+    def progress(self) -> dict[str, Any]:
+        """What has been taken in so far, for a player that waits for it: time, messages by topic, whether it is busy.
+
+        A due inference is looked for first, so that one that the answer does not speak of does not begin by itself.
+        """
+        if self.is_active and not self._fault:
+            self._consider()
+        return {
+            "now_ns": self._now_ns(),
+            "is_active": self.is_active,
+            "is_busy": self._is_inferring,
+            "messages": dict(self._ingest.counts),
+        }
 
     def instruct(self, text: str) -> None:
         """Take a new task; the inference in flight is worth nothing."""
@@ -278,7 +293,7 @@ class PolicySession:
             self._awaits_reference = False
             self._ledger.observations += 1
             self._motion.observe(state, reference, complete=True)
-        if not self._worker.is_busy and self._worker.is_alive and not self._outcomes:
+        if not self._is_inferring and self._worker.is_alive:
             self._infer(reference)
 
     def _infer(self, reference_ns: int) -> None:
@@ -299,6 +314,7 @@ class PolicySession:
                 prefix = inference.prefix
                 if prefix is not None and self._last_chunk is not None:
                     prefix = self.policy.unrolled(prefix, self._last_chunk)
+        self._is_inferring = True
         self._worker.submit(
             Job(
                 observation,
@@ -333,6 +349,7 @@ class PolicySession:
 
     def _take_outcomes(self) -> None:
         while self._outcomes:
+            self._is_inferring = False
             self._take(self._outcomes.popleft())
         if self.is_active and not self._fault:
             self._consider()

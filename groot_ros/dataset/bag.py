@@ -1,0 +1,229 @@
+"""Bags, read message by message: rosbag2 in MCAP or sqlite3, a directory or one file, without ROS on the machine."""
+
+from __future__ import annotations
+
+import sqlite3
+import struct
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from rosbags.interfaces import Connection, MessageDefinitionFormat
+from rosbags.rosbag2 import Reader, ReaderError
+from rosbags.serde import SerdeError
+from rosbags.typesys import Stores, TypesysError, get_types_from_idl, get_types_from_msg, get_typestore
+from typing_extensions import Self
+
+from groot_ros.errors import DatasetError
+
+if TYPE_CHECKING:
+    from rosbags.typesys.store import Typestore
+
+FILE_ENDINGS = (".mcap", ".db3")
+_READ_FAULTS = (ReaderError, OSError, sqlite3.Error, struct.error, ValueError, KeyError, EOFError, AssertionError)
+_TYPE_FAULTS = (TypesysError, SyntaxError, ValueError, KeyError)
+_PADDING = 4
+"""Bytes that Fast CDR leaves behind an empty list of 8-byte numbers at the end of a message, as in most JointStates."""
+_IDL_SEPARATOR = "=" * 80 + "\n"
+
+
+class BagMessage:
+    """One message, deserialised when someone wants to see it.
+
+    Attributes:
+        topic: Its topic, with the leading slash.
+        type: Its type, as ``sensor_msgs/msg/Image``.
+        received_ns: When it was recorded, nanoseconds.
+        data: Its bytes, CDR as they were sent.
+
+    """
+
+    __slots__ = ("_bag", "data", "received_ns", "topic", "type")
+
+    def __init__(self, bag: Bag, topic: str, kind: str, received_ns: int, data: bytes) -> None:
+        self._bag = bag
+        self.topic = topic
+        self.type = kind
+        self.received_ns = received_ns
+        self.data = data
+
+    def message(self) -> Any:  # noqa: ANN401 - a ROS message of any type
+        """The message with its fields.
+
+        Raises:
+            DatasetError: Its type is not known, or its bytes are not of its type.
+
+        """
+        return self._bag.deserialize(self)
+
+
+class Bag:
+    """A bag that is being read; use it in a ``with`` block.
+
+    Args:
+        path: Directory with ``metadata.yaml``, or a single ``.mcap`` or ``.db3`` file.
+
+    Raises:
+        DatasetError: It is no bag, damaged, or of a format that is not read.
+
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        self._reader = _reader(self.path)
+        try:
+            self._reader.open()
+        except _READ_FAULTS as error:
+            msg = f"{self.path} cannot be read as a bag: {_plain(error)}"
+            raise DatasetError(msg) from error
+        self._store, self._type_faults = _types(self._reader.connections)
+        self._deserializers: dict[str, Any] = {}
+
+    def __enter__(self) -> Self:
+        """Return the bag itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the files; once is enough."""
+        if self._reader.is_open:
+            self._reader.close()
+
+    @property
+    def topics(self) -> dict[str, str]:
+        """Topic to message type."""
+        return {connection.topic: connection.msgtype for connection in self._reader.connections}
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Topic to the number of its messages."""
+        counts: dict[str, int] = {}
+        for connection in self._reader.connections:
+            counts[connection.topic] = counts.get(connection.topic, 0) + connection.msgcount
+        return counts
+
+    @property
+    def start_ns(self) -> int:
+        """When the first message was recorded."""
+        return int(self._reader.start_time)
+
+    @property
+    def end_ns(self) -> int:
+        """When the last message was recorded."""
+        return int(self._reader.end_time) - 1
+
+    @property
+    def message_count(self) -> int:
+        """Messages on all topics."""
+        return int(self._reader.message_count)
+
+    def messages(self, topics: Collection[str] | None = None) -> Iterator[BagMessage]:
+        """The messages in the order of their recording.
+
+        Args:
+            topics: Only these; None for all.
+
+        Raises:
+            DatasetError: The file is damaged further on.
+
+        """
+        chosen = [one for one in self._reader.connections if topics is None or one.topic in topics]
+        if not chosen:
+            return
+        try:
+            for connection, received_ns, data in self._reader.messages(chosen):
+                yield BagMessage(self, connection.topic, connection.msgtype, received_ns, data)
+        except _READ_FAULTS as error:
+            msg = f"{self.path} is damaged: {_plain(error)}; repair it with `record recover`, `mcap recover` or sqlite3"
+            raise DatasetError(msg) from error
+
+    def deserialize(self, message: BagMessage) -> Any:  # noqa: ANN401 - a ROS message of any type
+        """See `BagMessage.message`."""
+        kind = message.type
+        if kind in self._type_faults:
+            msg = f"{self.path}, {message.topic}: the type {kind} cannot be read: {self._type_faults[kind]}"
+            raise DatasetError(msg)
+        try:
+            return self._store.deserialize_cdr(message.data, kind)
+        except SerdeError as error:
+            with suppress(SerdeError, struct.error, ValueError, IndexError):
+                return self._store.deserialize_cdr(message.data[:-_PADDING], kind)
+            raise self._damaged(message, error) from error
+        except (struct.error, ValueError, IndexError, KeyError) as error:
+            raise self._damaged(message, error) from error
+
+    def _damaged(self, message: BagMessage, error: Exception) -> DatasetError:
+        return DatasetError(
+            f"{self.path}, {message.topic} at {message.received_ns} ns: its {len(message.data)} bytes are no "
+            f"{message.type}: {_plain(error)}"
+        )
+
+
+def is_bag(path: Path) -> bool:
+    """Whether a path looks like a bag: a file with a bag's ending, or a directory with one of a bag's files."""
+    if path.is_dir():
+        return (path / "metadata.yaml").is_file() or any(path.glob(f"*{ending}") for ending in FILE_ENDINGS)
+    return path.suffix in FILE_ENDINGS
+
+
+def _reader(path: Path) -> Reader:
+    if not path.exists():
+        msg = f"{path} is not there; wanted a bag: a directory with metadata.yaml, an .mcap or a .db3 file"
+        raise DatasetError(msg)
+    if path.is_dir() and not (path / "metadata.yaml").is_file():
+        parts = sorted(part for ending in FILE_ENDINGS for part in path.glob(f"*{ending}"))
+        if not parts:
+            msg = f"{path} is no bag: it has neither metadata.yaml nor an .mcap or .db3 file"
+            raise DatasetError(msg)
+        if len(parts) > 1:
+            msg = f"{path} has {len(parts)} bag files but no metadata.yaml; run `ros2 bag reindex {path}`, or name one"
+            raise DatasetError(msg)
+        path = parts[0]
+    if path.is_file() and path.suffix == ".bag":
+        msg = f"{path} is a ROS 1 bag; convert it with `rosbags-convert --src {path} --dst {path.stem}`"
+        raise DatasetError(msg)
+    try:
+        return Reader(path)
+    except (ReaderError, OSError) as error:
+        msg = f"{path} is no bag: {_plain(error)}; wanted a directory with metadata.yaml, an .mcap or a .db3 file"
+        raise DatasetError(msg) from error
+
+
+def _types(connections: Collection[Connection]) -> tuple[Typestore, dict[str, str]]:
+    """The bag's own definitions; where it has none, those of the standard packages; and what is known of neither."""
+    standard = get_typestore(Stores.LATEST)
+    definitions, faults = dict(standard.fielddefs), {}
+    for connection in connections:
+        kind, definition = connection.msgtype, connection.msgdef
+        try:
+            if definition.format == MessageDefinitionFormat.MSG:
+                definitions.update(get_types_from_msg(definition.data, kind))
+            elif definition.format == MessageDefinitionFormat.IDL:
+                definitions.update(_idl_types(definition.data))
+        except _TYPE_FAULTS as error:
+            faults[kind] = _plain(error)
+        if kind not in definitions:
+            faults.setdefault(kind, "the bag does not hold its definition, and it is no standard type")
+    store = get_typestore(Stores.EMPTY)
+    store.register(definitions)
+    return store, faults
+
+
+def _idl_types(text: str) -> dict[str, Any]:
+    if not text.startswith(f"{_IDL_SEPARATOR}IDL: "):
+        return dict(get_types_from_idl(text))
+    types: dict[str, Any] = {}
+    for part in text.split(_IDL_SEPARATOR)[1:]:
+        types.update(get_types_from_idl(part.split("\n", 1)[1]))
+    return types
+
+
+def _plain(error: Exception) -> str:
+    return str(error).strip().rstrip(".") or type(error).__name__
