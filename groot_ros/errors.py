@@ -45,6 +45,10 @@ class DatasetError(GrootError):
     """A dataset or bag is missing, damaged, or does not fit the contract."""
 
 
+class RecordingError(GrootError):
+    """An episode cannot be recorded, or a broken one not be recovered."""
+
+
 class TrainingError(GrootError):
     """Fine-tuning cannot start or go on."""
 

@@ -9,6 +9,9 @@ from pydantic import model_validator
 from groot_ros.contract.schema import Count, Name, Part, PositiveNumber
 from groot_ros.contract.sources import AnyStateSource
 
+INSTRUCTION_TOPIC = "/groot_recorder/instruction"
+"""Where a recording holds its instructions, std_msgs/String: each holds from its time on."""
+
 
 class ActionFromState(Part):
     """For recordings without commands: the action of a row is the state ``shift_rows`` later."""

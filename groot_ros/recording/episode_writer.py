@@ -1,0 +1,150 @@
+"""An episode on its way to the disk, in a thread of its own, so that a slow disk never keeps a subscription waiting."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from threading import Thread
+
+from groot_ros.errors import RecordingError
+from groot_ros.recording.bag_metadata import TopicCount, write_metadata
+from groot_ros.recording.definitions import TypeDefinition
+from groot_ros.recording.disk import give_reserve_back, take_reserve
+from groot_ros.recording.episode_file import EpisodeFile
+from groot_ros.recording.mcap_seal import seal
+from groot_ros.recording.recovery import UNFINISHED_SUFFIX, finish_bag, give_final_name
+
+SYNC_PERIOD_S = 1.0
+LARGEST_BACKLOG = 512 << 20
+"""Bytes that may wait for the disk."""
+
+
+class EpisodeWriter:
+    """Writes the bag of one episode. Until it is complete, its folder is called ``<name>.recording``.
+
+    Args:
+        folder: The final folder.
+
+    Raises:
+        RecordingError: It cannot be made, or the disk is full.
+
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder.with_name(folder.name + UNFINISHED_SUFFIX)
+        try:
+            self.folder.mkdir(parents=True)
+            take_reserve(self.folder)
+        except OSError as error:
+            give_reserve_back(self.folder)
+            if self.folder.is_dir():
+                self.folder.rmdir()
+            msg = f"{self.folder} cannot be made: {error.strerror}; free space, or record to another disk"
+            raise RecordingError(msg) from error
+        self._file = EpisodeFile(self.folder / f"{folder.name}_0.mcap")
+        self._channels: dict[str, int] = {}
+        self._queue: queue.SimpleQueue[tuple[int, int, bytes] | None] = queue.SimpleQueue()
+        self._taken = 0
+        self._written = 0
+        self.fault: str | None = None
+        self._thread = Thread(target=self._work, name="episode_writer", daemon=True)
+        self._thread.start()
+
+    @property
+    def backlog_bytes(self) -> int:
+        """Bytes that wait for the disk."""
+        return self._taken - self._written
+
+    @property
+    def bytes_taken(self) -> int:
+        """Bytes of all messages so far."""
+        return self._taken
+
+    def add_topic(self, topic: str, definition: TypeDefinition, qos: str) -> None:
+        """Make a topic known, before any message is put."""
+        self._channels[topic] = self._file.add_channel(topic, definition, qos)
+
+    def put(self, topic: str, received_ns: int, data: bytes) -> None:
+        """Take a message; it never waits. After a fault nothing more is taken: see `fault`."""
+        if self.fault is not None:
+            return
+        if self.backlog_bytes > LARGEST_BACKLOG:
+            self.fault = f"the disk is too slow: {self.backlog_bytes >> 20} MB wait to be written to {self.folder}"
+            return
+        self._taken += len(data)
+        self._queue.put((self._channels[topic], received_ns, data))
+
+    def finish(self, custom: Mapping[str, str]) -> Path:
+        """Write everything that was taken, index and metadata, and give the folder its final name.
+
+        Also after a fault: then up to the last whole chunk.
+
+        Args:
+            custom: What is noted of the episode in ``metadata.yaml``.
+
+        Returns:
+            The finished bag.
+
+        Raises:
+            RecordingError: Even that cannot be written; what is whole stays in `folder`, for ``record --recover``.
+
+        """
+        self._end_thread()
+        give_reserve_back(self.folder)
+        if not self._file.failed:
+            with contextlib.suppress(RecordingError):  # then it is sealed
+                self._file.finish()
+        notes = dict(custom)
+        if self.fault is not None:
+            notes["groot_ros.stopped_by"] = self.fault
+        try:
+            if self._file.failed:
+                return finish_bag(self.folder, self._file.path, seal(self._file.path), custom=notes)
+            topics = [
+                TopicCount(one.topic, one.definition.name, one.definition.hash, one.qos, one.messages)
+                for one in self._file.channels.values()
+            ]
+            first_ns, last_ns = self._file.first_ns or 0, self._file.last_ns or 0
+            write_metadata(self.folder, self._file.path.name, topics, first_ns=first_ns, last_ns=last_ns, custom=notes)
+            return give_final_name(self.folder)
+        except OSError as error:
+            msg = f"{self.folder} cannot be finished: {error.strerror}; free space and run record --recover"
+            raise RecordingError(msg) from error
+
+    def abandon(self) -> None:
+        """Close the file as it is."""
+        self.fault = self.fault or "discarded"
+        self._end_thread()
+        self._file.abandon()
+        give_reserve_back(self.folder)
+
+    def _end_thread(self) -> None:
+        self._queue.put(None)
+        self._thread.join()
+
+    def _work(self) -> None:
+        sync_s = time.monotonic() + SYNC_PERIOD_S
+        try:
+            while True:
+                wait_s = sync_s - time.monotonic()
+                if wait_s <= 0:
+                    self._file.sync()
+                    sync_s = time.monotonic() + SYNC_PERIOD_S
+                    continue
+                try:
+                    item = self._queue.get(timeout=wait_s)
+                except queue.Empty:
+                    continue
+                if item is None:
+                    return
+                channel, received_ns, data = item
+                self._file.write(channel, received_ns, data)
+                self._written += len(data)
+        except RecordingError as error:
+            self.fault = str(error)
+        except Exception as error:  # a thread that dies in silence would lose everything from here on
+            self.fault = f"the writer failed: {type(error).__name__}: {error}"
+            raise
