@@ -207,6 +207,10 @@ class Executor:
         self._pending_hold = False
         return self._hold_commands(now_ns, ramp=False)
 
+    def overhear(self, command: Command) -> None:
+        """Note a command that another process sent: a hold starts from it as from one of our own."""
+        self._senders[command.output].overhear(command)
+
     def reset(self, now_ns: int) -> None:
         """Forget the plan and where the robot was, and refuse the inference in flight; the next commands are a hold."""
         self._tick(now_ns)
@@ -214,8 +218,7 @@ class Executor:
         self._measurement = self._fresh_ns = self._newest_stamp_ns = None
         if self._holding is None:
             self._drop(HoldReason.NO_PLAN)
-        else:
-            self._schedule.reset()
+        self._schedule.reset()
 
     def change_task(self, now_ns: int) -> None:
         """A new instruction: refuse the inference in flight, and let the next one begin at once and without a prefix.

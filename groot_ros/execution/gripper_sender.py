@@ -51,3 +51,6 @@ class GripperSender(Sender):
 
     def forget(self, now_ns: int) -> None:
         """See :class:`Sender`."""
+
+    def overhear(self, command: Command) -> None:
+        """See :class:`Sender`."""

@@ -97,6 +97,15 @@ class SampledSender(Sender):
         """See :class:`Sender`."""
         self._sent_ns, self._velocity, self._stop = now_ns, np.zeros(len(self.route.names)), None
 
+    def overhear(self, command: Command) -> None:
+        """See :class:`Sender`."""
+        if isinstance(command, ArrayCommand):
+            self._sent = command.values
+        elif isinstance(command, FloatCommand):
+            self._sent = np.array([command.value])
+        elif isinstance(command, PoseCommand):
+            self._sent = np.concatenate([command.position, command.orientation])
+
     def _stopping(self, now_ns: int) -> list[Command]:
         stop = self._stop
         if stop is None:

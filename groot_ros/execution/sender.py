@@ -59,6 +59,10 @@ class Sender(ABC):
     def forget(self, now_ns: int) -> None:
         """The clock jumped to ``now_ns``: what was sent last still holds, but its times mean nothing."""
 
+    @abstractmethod
+    def overhear(self, command: Command) -> None:
+        """Take a command of another process for the last one that was sent; nothing where none is remembered."""
+
     def decide_levels(self, rows: Array, previous: Array | None) -> Array:
         """Rows ``(N, J)`` with each binary gripper at one of its two positions."""
         decided = rows.copy()

@@ -96,6 +96,11 @@ class TrajectorySender(Sender):
             self._times, self._rows = np.array([now_ns], dtype=np.int64), self._rows[-1:]
         self._reference, self._resend_ns = None, 0
 
+    def overhear(self, command: Command) -> None:
+        """See :class:`Sender`."""
+        if isinstance(command, TrajectoryCommand):
+            self._times, self._rows = command.stamp_ns + command.offsets_ns, command.positions
+
     def _velocity(self, now_ns: int) -> Array:
         """Velocity of what was sent, at this time ``(J,)``; zero after its end and for two-position grippers."""
         if self._times.size < 2 or not self._times[0] <= now_ns < self._times[-1]:

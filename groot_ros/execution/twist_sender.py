@@ -51,6 +51,9 @@ class TwistSender(Sender):
     def forget(self, now_ns: int) -> None:
         """See :class:`Sender`."""
 
+    def overhear(self, command: Command) -> None:
+        """See :class:`Sender`."""
+
     def _towards(self, reference: Reference, wanted: Array, now_ns: int, measurement: Measurement | None) -> Array:
         pose = measurement.of(self.route) if measurement is not None else None
         if pose is None or measurement is None or now_ns - measurement.stamp_ns > self._oldest_ns:

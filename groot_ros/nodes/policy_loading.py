@@ -5,15 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from groot_ros.contract import Contract, load_contract
 from groot_ros.errors import ContractError
 from groot_ros.execution.executor import Executor
-from groot_ros.execution.urdf import UrdfLimits, parse_urdf, read_urdf
 from groot_ros.nodes.policy_parameters import ConfigureSettings
+from groot_ros.nodes.robot_description import robot_description
 from groot_ros.observation import NANOSECONDS_PER_SECOND, Observation
 from groot_ros.policy import GrootPolicy
 
@@ -70,7 +69,7 @@ def load(settings: ConfigureSettings, receive_description: Callable[[str], str])
     policy.name_actions({group: contract.action_dimensions(group) for group in contract.actions})
     instruction = settings.instruction or contract.instruction
     policy.processor.prompts.refuse_control_tokens(instruction)
-    executor = Executor(contract, horizon=policy.horizon, urdf=_urdf(contract, receive_description))
+    executor = Executor(contract, horizon=policy.horizon, urdf=robot_description(contract, receive_description))
     latency_s = warm_up(policy, instruction)
     fault = executor.start_up_fault(round(latency_s * NANOSECONDS_PER_SECOND))
     if fault is not None:
@@ -102,13 +101,3 @@ def plain_observation(policy: GrootPolicy, instruction: str) -> Observation:
         instruction=instruction,
         stamp_ns=0,
     )
-
-
-def _urdf(contract: Contract, receive_description: Callable[[str], str]) -> UrdfLimits | None:
-    if contract.limits is None:
-        return None
-    if contract.limits.urdf_topic is not None:
-        topic = contract.limits.urdf_topic
-        return parse_urdf(receive_description(topic), topic)
-    path = contract.limits.urdf_file(contract.path.parent if contract.path else Path())
-    return None if path is None else read_urdf(path)

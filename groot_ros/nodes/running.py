@@ -28,7 +28,8 @@ def run_node(
     Args:
         make_node: Makes the node once ROS is initialised.
         args: Command-line arguments with the ROS ones (``--ros-args ...``); default ``sys.argv``.
-        before_shutdown: Called with the node while it can still publish: the place for a last command.
+        before_shutdown: Called with the node while it can still publish, also where a callback raised: the place for
+            a last command.
 
     """
     stopping = False
@@ -46,10 +47,12 @@ def run_node(
     try:
         node = make_node()
         executor.add_node(node)
-        while not stopping:
-            executor.spin_once(timeout_sec=LONGEST_WAIT_S)
-        if before_shutdown is not None:
-            before_shutdown(node)
+        try:
+            while not stopping:
+                executor.spin_once(timeout_sec=LONGEST_WAIT_S)
+        finally:
+            if before_shutdown is not None:
+                before_shutdown(node)
     finally:
         executor.shutdown()
         if node is not None:

@@ -1,0 +1,130 @@
+"""What the watchdog knows of the robot and says to it: overheard commands, measured states, and the hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rclpy.node import Node
+
+from groot_ros.contract import Contract
+from groot_ros.contract.outputs import GripperCommandOutput
+from groot_ros.contract.sources import TransformSource
+from groot_ros.errors import MessageError
+from groot_ros.execution.commands import Command
+from groot_ros.execution.executor import Executor
+from groot_ros.execution.outputs import Route
+from groot_ros.execution.urdf import UrdfLimits
+from groot_ros.messages import read_state
+from groot_ros.nodes.command_messages import CONVERSIONS
+from groot_ros.nodes.message_types import message_class
+from groot_ros.nodes.newest_messages import NewestMessages
+from groot_ros.nodes.overheard_commands import overheard_command
+from groot_ros.nodes.policy_outputs import DEPTH, MESSAGES
+
+
+class WatchdogHands:
+    """Listens to the outputs and states of a contract, and can hold all that the outputs move.
+
+    The hold is the policy's own: an executor is told what others have sent, and asked for the commands that stop it.
+    Where nothing was heard on an output, its measured position is held. Gripper actions keep their goal, as always.
+
+    Args:
+        node: The node.
+        contract: The robot.
+        urdf: Its description, where the contract takes limits from it.
+        complain: Called with a sentence about a message that could not be read.
+
+    Raises:
+        ContractError: The settings cannot go together, or a message type is not installed.
+
+    """
+
+    def __init__(
+        self, node: Node, contract: Contract, urdf: UrdfLimits | None, complain: Callable[[str], None]
+    ) -> None:
+        self._contract = contract
+        self._urdf = urdf
+        self._complain = complain
+        self._newest = NewestMessages(node)
+        self._routes: dict[str, Route] = {}
+        self._topics: dict[str, str] = {}
+        self._publishers: dict[str, Any] = {}
+        for route in self._executor().map.routes:
+            if isinstance(route.target, GripperCommandOutput):
+                continue
+            message_type, topic = MESSAGES[type(route.target)], route.target.topic
+            self._routes[route.name], self._topics[route.name] = route, topic
+            self._publishers[route.name] = node.create_publisher(message_type, topic, DEPTH)
+            self._newest.subscribe(topic, message_type)
+        for source in (source for sources in contract.state.values() for source in sources):
+            if not isinstance(source, TransformSource):
+                self._newest.subscribe(source.topic, message_class(source.message_type))
+
+    def hold(self, now_ns: int, since_ns: int) -> tuple[list[str], list[str]]:
+        """Send what stops every output.
+
+        Args:
+            now_ns: The time.
+            since_ns: What was sent before is not taken for where the robot is: much may have moved it since.
+
+        Returns:
+            The topics that a hold was sent on, and a sentence for each that could not be held.
+
+        """
+        executor = self._executor()
+        executor.observe(self._measured(), now_ns, now_ns, complete=False)
+        for name, route in self._routes.items():
+            command = self._overheard(route, self._topics[name], since_ns)
+            if command is not None:
+                executor.overhear(command)
+        commands = {command.output: command for command in executor.hold(now_ns)}
+        held, faults = [], []
+        for name, publisher in self._publishers.items():
+            topic = self._topics[name]
+            if name in commands:
+                publisher.publish(CONVERSIONS[type(commands[name])](commands[name]))
+                held.append(topic)
+            else:
+                faults.append(f"{topic} was not held: nothing was sent on it, and where it stands is not measured")
+        return held, faults
+
+    def _executor(self) -> Executor:
+        return Executor(self._contract, horizon=1, urdf=self._urdf)
+
+    def _overheard(self, route: Route, topic: str, since_ns: int) -> Command | None:
+        found = self._newest.read(topic)
+        if found is None or found[1] < since_ns:
+            return None
+        try:
+            return overheard_command(route, *found)
+        except MessageError as error:
+            self._complain(str(error))
+            return None
+
+    def _measured(self) -> dict[str, NDArray[np.float64]]:
+        """The state groups ``(1, D)`` in the policy's units whose sources have all spoken."""
+        state = {}
+        for group in self._contract.state:
+            values = self._values(group)
+            if values is not None:
+                state[group] = self._contract.state_map(group).to_policy(values)[None]
+        return state
+
+    def _values(self, group: str) -> NDArray[np.float64] | None:
+        """The robot's values ``(R,)`` of a group in topic units; None while they are not known, and for transforms."""
+        parts = []
+        for source in self._contract.state[group]:
+            if isinstance(source, TransformSource):
+                return None
+            found = self._newest.read(source.topic)
+            if found is None:
+                return None
+            try:
+                parts.append(read_state(source, found[0], f"state.{group} on {source.topic}"))
+            except MessageError as error:
+                self._complain(str(error))
+                return None
+        return np.concatenate(parts) if parts else None
