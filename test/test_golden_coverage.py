@@ -7,18 +7,14 @@ from pathlib import Path
 
 import pytest
 from support.golden import GOLDEN
-from support.golden_claims import CLAIMS, TRAINING_CLAIMS
+from support.golden_claims import CLAIMS
 
 REPOSITORY = Path(__file__).parent.parent
 FILES = [*sorted(GOLDEN.glob("*/*.npz")), GOLDEN / "tokenizer" / "prompts.json"]
 
 
 def claims_of(path):
-    return [
-        claim
-        for claim in CLAIMS + TRAINING_CLAIMS
-        if claim.folder == path.parent.name and fnmatch(path.name, claim.pattern)
-    ]
+    return [claim for claim in CLAIMS if claim.folder == path.parent.name and fnmatch(path.name, claim.pattern)]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
@@ -27,7 +23,7 @@ def test_a_golden_file_is_claimed_exactly_once(path):
     assert len(claims) == 1, f"{path.parent.name}/{path.name}: claimed by {claims}, see test/support/golden_claims.py"
 
 
-@pytest.mark.parametrize("claim", CLAIMS + TRAINING_CLAIMS, ids=lambda claim: f"{claim.folder}/{claim.pattern}")
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: f"{claim.folder}/{claim.pattern}")
 def test_a_claim_names_files_that_are_there(claim):
     assert [path for path in FILES if claim in claims_of(path)]
 
@@ -49,8 +45,6 @@ def test_a_claiming_module_runs_its_files():
     forgotten = []
     for path in FILES:
         claim = claims_of(path)[0]
-        if claim.module is None:
-            continue
         in_ids = any(line.startswith(f"{claim.module}::") and path.stem in line for line in ids)
         if not in_ids and path.stem not in (REPOSITORY / claim.module).read_text():
             forgotten.append(f"{path.parent.name}/{path.name} by {claim.module}")

@@ -16,13 +16,13 @@ class Claim:
     Attributes:
         folder: Folder under ``test/golden``.
         pattern: Shell pattern of the file names.
-        module: The test module, relative to the repository; None for files that wait for their room.
+        module: The test module, relative to the repository.
 
     """
 
     folder: str
     pattern: str
-    module: str | None
+    module: str
 
 
 CLAIMS = (
@@ -37,10 +37,6 @@ CLAIMS = (
     Claim("lerobot", "torch_geometry*.npz", "test/processing/test_processor_golden.py"),
     Claim("lerobot", "no_target_size*.npz", "test/processing/test_processor_golden.py"),
     Claim("tokenizer", "prompts.json", "test/processing/test_prompt.py"),
-)
-
-TRAINING_CLAIMS = (
-    # Random crops, jitter, rotation and dropout: with the room that trains. (Action targets run in test_action.py.)
-    Claim("preprocess", "t*.npz", None),
-    Claim("lerobot", "train_augment*.npz", None),
+    Claim("preprocess", "t*.npz", "test/training/test_golden.py"),
+    Claim("lerobot", "train_augment*.npz", "test/training/test_golden.py"),
 )
