@@ -17,7 +17,7 @@ class EdgeLog:
         self._logger = logger
         self._said: dict[str, str] = {}
 
-    def warn(self, subject: str, kind: str, sentence: str) -> bool:
+    def begin(self, subject: str, kind: str, sentence: str) -> bool:
         """Say a sentence unless the same kind of thing was said about the subject last; whether it was said."""
         if self._said.get(subject) == kind:
             return False
@@ -25,7 +25,7 @@ class EdgeLog:
         self._logger.warning(sentence)
         return True
 
-    def over(self, subject: str, sentence: str) -> bool:
+    def end(self, subject: str, sentence: str) -> bool:
         """Say that what was wrong with the subject is over; nothing where nothing was."""
         if self._said.pop(subject, None) is None:
             return False

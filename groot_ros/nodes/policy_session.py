@@ -164,12 +164,12 @@ class PolicySession:
         if text == self.instruction:
             return
         if not text.strip():
-            self._log.warn("instruction", "empty", f"instruction: found an empty one; {self.instruction!r} stays")
+            self._log.begin("instruction", "empty", f"instruction: found an empty one; {self.instruction!r} stays")
             return
         try:
             self.policy.processor.prompts.refuse_control_tokens(text)
         except ObservationError as error:
-            self._log.warn("instruction", text, f"instruction refused, {self.instruction!r} stays: {error}")
+            self._log.begin("instruction", text, f"instruction refused, {self.instruction!r} stays: {error}")
             return
         self.instruction = text
         self._generation += 1
@@ -273,12 +273,12 @@ class PolicySession:
         if reason is None:
             if known is not None:
                 self.has_news = True
-                self._log.over("observation", "observations are complete")
+                self._log.end("observation", "observations are complete")
         elif known is None or (known.reason, known.stream) != (reason.reason, reason.stream):
             self.has_news = True
             self._ledger.refusals[reason.reason.value] += 1
             kind = f"{reason.reason.value} {reason.stream}"
-            self._log.warn("observation", kind, f"no observation: {reason.sentence}")
+            self._log.begin("observation", kind, f"no observation: {reason.sentence}")
 
     def _consider(self) -> None:
         """Take the newest observation, and infer from it where that is due."""
@@ -398,11 +398,11 @@ class PolicySession:
             return
         self.has_news = self.has_news or sentence != self._inference_fault
         self._inference_fault = sentence
-        self._log.warn("inference", kind, f"no chunk: {sentence}")
+        self._log.begin("inference", kind, f"no chunk: {sentence}")
 
     def _clear_inference_fault(self) -> None:
         self._inference_fault = ""
-        self._log.over("inference", "chunks are well again")
+        self._log.end("inference", "chunks are well again")
 
     def _enable_refusal(self) -> str | None:
         if self._parameters.dry_run:
@@ -455,19 +455,19 @@ class PolicySession:
         self._slow_warnings = warnings
         lost = low_rates(self.snapshot("active"))
         if lost:
-            self._log.warn("camera rate", "low", "; ".join(lost))
+            self._log.begin("camera rate", "low", "; ".join(lost))
         else:
-            self._log.over("camera rate", "the cameras' frames arrive at their declared rates")
+            self._log.end("camera rate", "the cameras' frames arrive at their declared rates")
 
     def _say_motion(self) -> None:
         if not self.is_enabled:
-            self._log.over("motion", "motion is off")
+            self._log.end("motion", "motion is off")
             return
         status = self._motion.status()
         if status.holding is None:
-            if self._log.over("motion", "the plan is executed"):
+            if self._log.end("motion", "the plan is executed"):
                 self.has_news = True
-        elif status.holding not in {HoldReason.REQUESTED} and self._log.warn(
+        elif status.holding not in {HoldReason.REQUESTED} and self._log.begin(
             "motion", status.holding.value, f"the robot is held: {status.holding.value.replace('_', ' ')}"
         ):
             self.has_news = True

@@ -12,84 +12,14 @@ import pytest
 pytest.importorskip("rclpy")
 pytestmark = pytest.mark.dds
 
-from sensor_msgs.msg import Image, JointState  # noqa: E402
+from rclpy.qos import qos_profile_sensor_data  # noqa: E402
+from sensor_msgs.msg import Image  # noqa: E402
 from support.golden import BACKBONE, TINY_SINGLE  # noqa: E402
-from support.policy_node import RELIABLE, Robot, RunningPolicy, image, joints, values_of  # noqa: E402
+from support.policy_arm import CONTRACT, NAMES, POSITIONS, SECOND, Arm  # noqa: E402
+from support.policy_node import RELIABLE, RunningPolicy, image, joints, values_of  # noqa: E402
 from support.ros import Listener, isolate, own_domain  # noqa: E402
-from trajectory_msgs.msg import JointTrajectory  # noqa: E402
 
-NAMES = ["pan", "lift", "elbow", "flex", "roll", "finger"]
-POSITIONS = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
-CONTRACT = {
-    "contract_version": 1,
-    "robot": "test_arm",
-    "embodiment_tag": "new_embodiment",
-    "rate_hz": 10,
-    "instruction": "put the cube in the bowl",
-    "cameras": {
-        "front": {"topic": "front/image_raw", "qos": "reliable"},
-        "wrist": {"topic": "wrist/image_raw", "qos": "reliable"},
-    },
-    "state": {
-        "single_arm": {"topic": "joint_states", "joints": NAMES[:5], "qos": "reliable"},
-        "gripper": {"topic": "joint_states", "joints": NAMES[5:], "qos": "reliable"},
-    },
-    "actions": {"single_arm": {"meaning": "unused"}, "gripper": {"meaning": "unused"}},
-    "limits": "none",
-}
-SECOND = 1_000_000_000
-
-
-class TestArm(Robot):
-    """A robot that does everything right unless a test says otherwise."""
-
-    __test__ = False
-
-    def __init__(self, listener: Listener) -> None:
-        super().__init__(listener)
-        self.chunks = listener.listen(JointTrajectory, "/groot_policy/action_chunk", RELIABLE)
-        for topic, kind in (("front/image_raw", Image), ("wrist/image_raw", Image), ("joint_states", JointState)):
-            self.publisher(topic, kind)
-        self.wait_until_heard("front/image_raw", "wrist/image_raw", "joint_states")
-        listener.wait_for(lambda: listener.node.count_publishers("/groot_policy/action_chunk"), "~/action_chunk")
-        self._last_ns = 0
-
-    def picture(self, height: int = 60, width: int = 80) -> np.ndarray:
-        return np.full((height, width, 3), 90, np.uint8)
-
-    def feed(self, *, front=True, wrist=True, states=True, age_ns: int = 0) -> None:
-        """One period of the robot's life: a frame of each camera, and a state sample before and after them."""
-        stamp_ns = max(self.now_ns() - age_ns, self._last_ns + 1)
-        self._last_ns = stamp_ns
-        if states:
-            self.publish("joint_states", self.state(stamp_ns))
-        for camera, what in (("front", front), ("wrist", wrist)):
-            if what is True:
-                self.publish(f"{camera}/image_raw", image(self.picture(), stamp_ns))
-            elif isinstance(what, Image):
-                what.header.stamp = image(self.picture(1, 1), stamp_ns).header.stamp
-                self.publish(f"{camera}/image_raw", what)
-        if states:
-            self._last_ns = stamp_ns + 1
-            self.publish("joint_states", self.state(stamp_ns + 1))
-        time.sleep(0.02)
-
-    def state(self, stamp_ns: int) -> JointState:
-        return joints(NAMES, POSITIONS, stamp_ns)
-
-    def observation_fault(self, text: str, feed) -> dict[str, str]:
-        status = self.wait_for_message("observation", text, feed)
-        assert status.level != b"\x00"
-        return values_of(status)
-
-    def wait_for_chunk(self, feed=None) -> JointTrajectory:
-        self.chunks.clear()
-
-        def arrived():
-            (feed or self.feed)()
-            return self.chunks
-
-        return self.listener.wait_for(arrived, "chunk")[0]
+from groot_ros.observation import Observation  # noqa: E402
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -108,7 +38,7 @@ def policy(tmp_path_factory):
 @pytest.fixture(scope="module")
 def arm_of_all(policy):
     listener = Listener("test_arm")
-    yield TestArm(listener)
+    yield Arm(listener)
     listener.close()
 
 
@@ -124,6 +54,24 @@ def test_a_robot_that_does_everything_right_gets_chunks(arm):
     assert chunk.joint_names == [f"single_arm/{name}" for name in NAMES[:5]] + ["gripper/finger"]
     assert len(chunk.points) == 16
     arm.wait_for_message("observation", "observations are complete", arm.feed)
+
+
+def test_a_dry_run_cannot_be_enabled_and_says_how_to_leave_it(arm):
+    answer = arm.enable(on=True)
+    assert not answer.success
+    assert answer.message == "this is a dry run, so nothing is sent to the robot; start the node with dry_run:=false"
+
+
+def test_the_debug_images_are_the_frames_as_the_network_sees_them(policy, arm):
+    pictures = arm.listener.listen(Image, "/groot_policy/debug/front", qos_profile_sensor_data)
+    rows = np.arange(60, dtype=np.uint8)[:, None, None] * np.ones((1, 80, 3), np.uint8)
+    arm.listener.wait_for(lambda: arm.feed(front=image(rows, 0)) or pictures, "debug image")
+    shown = np.frombuffer(pictures[0].data, np.uint8).reshape(pictures[0].height, pictures[0].width, 3)
+    processor = policy.node.session.policy.processor
+    observation = Observation(
+        images={"front": rows[None], "wrist": arm.picture()[None]}, state={}, instruction="", stamp_ns=0
+    )
+    np.testing.assert_array_equal(shown, processor.processed_frames(observation)["front"][0])
 
 
 def test_a_missing_camera(arm):
@@ -172,7 +120,7 @@ def test_truncated_data(arm):
     )
 
 
-def feed_states(arm: TestArm, make_state) -> None:
+def feed_states(arm: Arm, make_state) -> None:
     arm.feed(states=False)
     arm.publish("joint_states", make_state(arm.now_ns()))
 
@@ -294,7 +242,7 @@ def test_a_checkpoint_that_is_removed_while_running_is_said_and_the_policy_goes_
     listener = Listener("test_arm")
     try:
         running.activate()
-        arm = TestArm(listener)
+        arm = Arm(listener)
         arm.wait_for_chunk()
         shutil.rmtree(checkpoint)
         arm.wait_for_message("node", f"{checkpoint} is gone; the policy goes on from memory", arm.feed)

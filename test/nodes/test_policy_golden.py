@@ -124,8 +124,9 @@ def test_published_images_and_states_come_back_as_the_original_s_decoded_actions
 
 def publish_history(robot: GoldenRobot, delta_indices: tuple[int, ...]) -> int:
     """Publish each frame of the history at its own time; the stamp of the newest."""
-    start_ns = robot.now_ns()
     robot.publish_state()
+    robot.listener.spin(0.2)  # arrays bear no stamp: those from before the frames must have arrived before them
+    start_ns = robot.now_ns()
     for row, back in enumerate(delta_indices):
         stamp_ns = start_ns + (back - delta_indices[0]) * PERIOD_NS
 

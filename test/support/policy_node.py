@@ -22,6 +22,7 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 
 from groot_ros.nodes.command_messages import time_message
+from groot_ros.nodes.latched_text import LATCHED
 from groot_ros.nodes.policy_node import PolicyNode
 from support.golden import TINY_SINGLE
 from support.ros import Listener
@@ -87,6 +88,11 @@ class Robot:
 
     def publish(self, topic: str, message: Any) -> None:
         self.publisher(topic, type(message)).publish(message)
+
+    def publish_latched(self, topic: str, message: Any) -> None:
+        if topic not in self._publishers:
+            self._publishers[topic] = self.listener.node.create_publisher(type(message), topic, LATCHED)
+        self._publishers[topic].publish(message)
 
     def publisher(self, topic: str, message_type: type) -> Any:
         if topic not in self._publishers:

@@ -58,10 +58,10 @@ def tool(*arguments: str) -> Iterator[subprocess.Popen[str]]:
 class Listener:
     """A node in the test that keeps what it hears; everything happens while it waits."""
 
-    def __init__(self, name: str = "listener") -> None:
+    def __init__(self, name: str = "listener", namespace: str = "") -> None:
         self.context = Context()
         rclpy.init(context=self.context)
-        self.node = Node(name, context=self.context)
+        self.node = Node(name, context=self.context, namespace=namespace)
         self.executor = SingleThreadedExecutor(context=self.context)
         self.executor.add_node(self.node)
         self.heard: dict[str, list[Any]] = {}
