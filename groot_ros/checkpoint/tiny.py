@@ -193,12 +193,12 @@ def _write_weights(path: Path, shapes: Mapping[str, tuple[int, ...]], seed: int)
     from safetensors.numpy import save_file
 
     random = np.random.default_rng(seed)
-    tensors = {name: _initial(name, shape, random) for name, shape in shapes.items()}
+    tensors = {name: initial_parameter(name, shape, random) for name, shape in shapes.items()}
     save_file(tensors, path, metadata={"format": "pt"})
     path.chmod((path.parent / "config.json").stat().st_mode)  # the library lets only its user read the file
 
 
-def _initial(name: str, shape: tuple[int, ...], random: np.random.Generator) -> NDArray[np.float32]:
+def initial_parameter(name: str, shape: tuple[int, ...], random: np.random.Generator) -> NDArray[np.float32]:
     """Draw a parameter so that activations keep their size: variance 1 / inputs."""
     if name.endswith((".bias", ".b")):
         return np.zeros(shape, dtype=np.float32)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,25 +69,25 @@ class TrainingWindows:
     Args:
         dataset: The dataset.
         spec: Keys and rows.
+        episodes: The episodes that windows are taken of, in the order of the numbers; None for all.
 
     Raises:
         DatasetError: A key that the dataset lacks, indices that do not fit together, or no episode long enough.
 
     """
 
-    def __init__(self, dataset: Dataset, spec: WindowSpec) -> None:
+    def __init__(self, dataset: Dataset, spec: WindowSpec, episodes: Sequence[int] | None = None) -> None:
         self._dataset = dataset
         self._spec = spec
+        self._episodes = list(range(len(dataset.episodes)) if episodes is None else episodes)
         _check(dataset, spec)
         ahead = max(spec.action_delta_indices)
-        self._first_windows = list(
-            itertools.accumulate((max(0, episode.length - ahead) for episode in dataset.episodes), initial=0)
-        )
+        lengths = [dataset.episodes[episode].length for episode in self._episodes]
+        self._first_windows = list(itertools.accumulate((max(0, length - ahead) for length in lengths), initial=0))
         if not len(self):
-            longest = max((episode.length for episode in dataset.episodes), default=0)
             msg = (
-                f"{dataset.root} gives no training window: the longest of its {len(dataset.episodes)} episodes has "
-                f"{longest} rows, but a window needs {ahead + 1}"
+                f"{dataset.root} gives no training window: the longest of the {len(lengths)} episodes has "
+                f"{max(lengths, default=0)} rows, but a window needs {ahead + 1}"
             )
             raise DatasetError(msg)
 
@@ -99,13 +100,12 @@ class TrainingWindows:
         if not 0 <= number < len(self):
             msg = f"there are {len(self)} windows, but window {number} is asked for"
             raise IndexError(msg)
-        episode = bisect.bisect_right(self._first_windows, number) - 1
-        return self.at(episode, number - self._first_windows[episode])
+        return self.at(*self.place(number))
 
     def place(self, number: int) -> tuple[int, int]:
         """Return episode and row of window ``number`` without reading it."""
-        episode = bisect.bisect_right(self._first_windows, number) - 1
-        return episode, number - self._first_windows[episode]
+        chosen = bisect.bisect_right(self._first_windows, number) - 1
+        return self._episodes[chosen], number - self._first_windows[chosen]
 
     def at(self, episode: int, row: int) -> Window:
         """Return the window at a row of an episode.
