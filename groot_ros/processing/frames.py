@@ -55,10 +55,25 @@ class CameraFrames:
             ObservationError: The cameras end at different sizes.
 
         """
-        if len({frames.shape[1:3] for frames in shaped}) > 1:
+        self.require_one_size([frames.shape[1:3] for frames in shaped], [frames.shape[1:3] for frames in cameras])
+        together: Frames = np.stack(list(shaped), axis=1)
+        return together.reshape(-1, *together.shape[2:])
+
+    def require_one_size(self, after: Sequence[Sequence[int]], before: Sequence[Sequence[int]]) -> None:
+        """Refuse cameras that end at different sizes.
+
+        Args:
+            after: For each camera height and width after the geometry.
+            before: The same before the geometry, for the message.
+
+        Raises:
+            ObservationError: The cameras end at different sizes.
+
+        """
+        if len({tuple(size) for size in after}) > 1:
             sizes = ", ".join(
-                f"{key} {_size(before)} becomes {_size(after)}"
-                for key, before, after in zip(self.keys, cameras, shaped, strict=True)
+                f"{key} {old[0]}x{old[1]} becomes {new[0]}x{new[1]}"
+                for key, old, new in zip(self.keys, before, after, strict=True)
             )
             msg = (
                 f"{self._where}: the frames end at different sizes (height x width): {sizes}; this checkpoint keeps "
@@ -66,8 +81,6 @@ class CameraFrames:
                 "aspect ratio"
             )
             raise ObservationError(msg)
-        together: Frames = np.stack(list(shaped), axis=1)
-        return together.reshape(-1, *together.shape[2:])
 
     def _check(self, key: str, frames: Frames) -> None:
         where = f"{self._where}, {key!r}"
@@ -81,7 +94,3 @@ class CameraFrames:
                 f"frame of at least 1 pixel for each time step in delta_indices [{steps}]"
             )
             raise ObservationError(msg)
-
-
-def _size(frames: Frames) -> str:
-    return f"{frames.shape[1]}x{frames.shape[2]}"

@@ -45,13 +45,19 @@ class Cv2Geometry(ImageGeometry):
         """Resize the shorter side back."""
         return self._resize(frames)
 
-    def _resize(self, frames: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        count, height, width, channels = frames.shape
+    def resized_size(self, height: int, width: int) -> tuple[int, int]:
+        """Height and width after a resize of the shorter side, the aspect ratio kept."""
         shortest = min(height, width)
         if shortest == self.shortest_edge:
-            return frames
+            return height, width
         scale = self.shortest_edge / shortest
-        new_height, new_width = max(1, round(height * scale)), max(1, round(width * scale))
+        return max(1, round(height * scale)), max(1, round(width * scale))
+
+    def _resize(self, frames: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        count, height, width, channels = frames.shape
+        new_height, new_width = self.resized_size(height, width)
+        if (new_height, new_width) == (height, width):
+            return frames
         resized = np.empty((count, new_height, new_width, channels), dtype=np.uint8)
         for source, target in zip(frames, resized, strict=True):
             cv2.resize(source, (new_width, new_height), dst=target, interpolation=cv2.INTER_AREA)

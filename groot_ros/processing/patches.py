@@ -113,7 +113,7 @@ class PatchEncoder:
             that share a token side by side.
 
         """
-        cut = [self._cut(channels_first(self.resize(frames))) for frames in samples]
+        cut = [self.cut(channels_first(self.resize(frames))) for frames in samples]
         rows = sum(len(patches) for patches in cut)
         channels, pixels = cut[0].shape[1:]
         levels = torch.empty((rows, channels, self.temporal_patch_size, pixels), dtype=torch.float32)
@@ -123,7 +123,7 @@ class PatchEncoder:
         levels[:, :, 1:].copy_(still.unsqueeze(2))
         return levels.view(rows, -1)
 
-    def _cut(self, images: Tensor) -> Tensor:
+    def cut(self, images: Tensor) -> Tensor:
         """Patches ``(N * patches, 3, patch_size**2)`` of images ``(N, 3, H, W)``, uint8."""
         count, channels, height, width = images.shape
         patch, merge = self.patch_size, self.merge_size

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from groot_ros.checkpoint import Checkpoint
 from groot_ros.errors import CheckpointError, ObservationError
@@ -93,21 +94,38 @@ class Processor:
         if not frames:
             msg = "no observations were given; a batch needs at least one"
             raise ObservationError(msg)
-        grids = [self.patches.grid(*images.shape[1:3]) for images in frames]
+        shapes = [images.shape[:3] for images in frames]
+        return self.assemble(shapes, instructions, state, self.patches.pixel_values(frames))
+
+    def assemble(
+        self,
+        shapes: Sequence[tuple[int, int, int]],
+        instructions: Sequence[str],
+        state: NDArray[np.float32],
+        pixel_values: Tensor,
+    ) -> ModelInputs:
+        """Put samples together whose frames are patches already.
+
+        Args:
+            shapes: For each of B samples the number of its images, and their height and width before the patches.
+            instructions: For each sample the task in words.
+            state: Normalised, float32 ``(B, T, max_state_dim)``.
+            pixel_values: The patches of all samples, ``(patches, values of a patch)``.
+
+        """
         prompts = [
-            self.prompts.token_ids(instruction, [self.patches.tokens(*images.shape[1:3])] * len(images))
-            for instruction, images in zip(instructions, frames, strict=True)
+            self.prompts.token_ids(instruction, [self.patches.tokens(height, width)] * images)
+            for instruction, (images, height, width) in zip(instructions, shapes, strict=True)
         ]
+        grids = [self.patches.grid(height, width) for images, height, width in shapes for _ in range(images)]
         input_ids, attention_mask = self.prompts.pad_left(prompts)
         return ModelInputs(
             input_ids=torch.from_numpy(input_ids),
             attention_mask=torch.from_numpy(attention_mask),
-            pixel_values=self.patches.pixel_values(frames),
-            image_grid_thw=torch.tensor(
-                [grid for grid, images in zip(grids, frames, strict=True) for _ in images], dtype=torch.int64
-            ),
+            pixel_values=pixel_values,
+            image_grid_thw=torch.tensor(grids, dtype=torch.int64),
             state=torch.from_numpy(state),
-            embodiment_id=torch.full((len(frames),), self.embodiment.id, dtype=torch.int64),
+            embodiment_id=torch.full((len(shapes),), self.embodiment.id, dtype=torch.int64),
         )
 
     def processed_frames(self, observation: Observation) -> dict[str, Frames]:

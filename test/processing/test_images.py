@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.golden import TINY_SINGLE, case_names, load_case
-from support.processing import processor_config
+from support.golden import TINY_SINGLE, load_case
+from support.processing import IMAGE_CASES, processor_config
 
 from groot_ros.checkpoint import CheckpointOrigin, ProcessorConfig
 from groot_ros.errors import CheckpointError
@@ -28,12 +28,6 @@ TORCH = TorchGeometry((64, 80), (58, 50), (64, 80), "bilinear", rounded_offset=T
 GEOMETRIES = pytest.mark.parametrize(
     "geometry", [CV2, TORCH, replace(CV2, letter_box=True)], ids=["cv2", "torch", "letterbox"]
 )
-
-IMAGE_CASES = [
-    ("preprocess", name)
-    for name in case_names("preprocess", "[abc]*")
-    if "expect_error" not in load_case("preprocess", name).meta
-] + [("model", name) for name in case_names("model", "*_b[12]") if not name.startswith("model_only")]
 
 
 def noise(height, width, count=1, seed=0):

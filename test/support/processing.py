@@ -7,6 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from groot_ros.checkpoint import CheckpointOrigin, ProcessorConfig, parse_processor_config
+from support.golden import case_names, load_case
+
+IMAGE_CASES = [
+    ("preprocess", name)
+    for name in case_names("preprocess", "[abc]*")
+    if "expect_error" not in load_case("preprocess", name).meta
+] + [("model", name) for name in case_names("model", "*_b[12]") if not name.startswith("model_only")]
 
 
 def processor_config(
