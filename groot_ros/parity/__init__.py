@@ -1,1 +1,1 @@
-"""Artifacts of the original implementation, and the comparison with ours."""
+"""Proof that this implementation computes what another does: artifacts of the other one, comparison, report."""

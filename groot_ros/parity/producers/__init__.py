@@ -1,0 +1,1 @@
+"""Programs that run in other environments, without this package: they write what other implementations compute."""
