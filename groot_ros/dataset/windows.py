@@ -85,8 +85,9 @@ class TrainingWindows:
         lengths = [dataset.episodes[episode].length for episode in self._episodes]
         self._first_windows = list(itertools.accumulate((max(0, length - ahead) for length in lengths), initial=0))
         if not len(self):
+            which = "its" if episodes is None else "the chosen"
             msg = (
-                f"{dataset.root} gives no training window: the longest of the {len(lengths)} episodes has "
+                f"{dataset.root} gives no training window: the longest of {which} {len(lengths)} episodes has "
                 f"{max(lengths, default=0)} rows, but a window needs {ahead + 1}"
             )
             raise DatasetError(msg)
