@@ -65,9 +65,12 @@ class Motion:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the thread takes its turns."""
-        if not self._thread.is_alive():
-            return False
+        """Whether the thread runs; it ends by itself only by a fault that nobody foresaw."""
+        return self._thread.is_alive()
+
+    @property
+    def is_on_time(self) -> bool:
+        """Whether the thread takes its turns, as the heartbeat promises."""
         return not self._is_running or time.monotonic() - self._last_turn < STALLED_S
 
     def start(self, *, sends: bool) -> None:

@@ -198,7 +198,7 @@ class PolicySession:
                 self._node.get_logger().error(f"motion stays disabled: {sentence}")
         if self.is_active and not self._fault:
             self._consider()
-        return not self._fault
+        return not self._fault and self._motion.is_on_time
 
     def snapshot(self, state: str) -> Snapshot:
         """Everything for diagnostics."""

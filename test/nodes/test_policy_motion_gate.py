@@ -41,8 +41,8 @@ class DrivenArm(Arm):
         self.trajectories: list[JointTrajectory] = []
         rules = JointTrajectoryRules(tuple(NAMES))
         listener.node.create_subscription(JointTrajectory, TOPIC, lambda message: self._receive(rules, message), 10)
-        self.heartbeats = listener.listen(Header, "/groot_policy/heartbeat", RELIABLE)
         super().__init__(listener)
+        self.heartbeats = listener.listen(Header, f"{self.namespace}/heartbeat", RELIABLE)
 
     def _receive(self, rules: JointTrajectoryRules, message: JointTrajectory) -> None:
         self.trajectories.append(message)
@@ -264,7 +264,6 @@ def test_sigterm_sends_a_hold_and_the_process_ends_by_itself(tmp_path, arm_of_al
     process = subprocess.Popen(command, cwd=ROOT)
     try:
         arm = DrivenArm(listener)
-        arm.namespace = "/other/groot_policy"
         arm.listener.wait_for(lambda: arm.feed() or len(arm.trajectories) >= 2, "trajectories", 60.0)
         process.send_signal(signal.SIGTERM)
         arm.listener.wait_for(lambda: arm.feed() or arm.is_hold(arm.trajectories[-1]), "hold as the last command", 3.0)

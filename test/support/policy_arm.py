@@ -38,11 +38,11 @@ class Arm(Robot):
 
     def __init__(self, listener: Listener) -> None:
         super().__init__(listener)
-        self.chunks = listener.listen(JointTrajectory, "/groot_policy/action_chunk", RELIABLE)
+        self.chunks = listener.listen(JointTrajectory, f"{self.namespace}/action_chunk", RELIABLE)
         for topic, kind in (("front/image_raw", Image), ("wrist/image_raw", Image), ("joint_states", JointState)):
             self.publisher(topic, kind)
         self.wait_until_heard("front/image_raw", "wrist/image_raw", "joint_states")
-        listener.wait_for(lambda: listener.node.count_publishers("/groot_policy/action_chunk"), "~/action_chunk")
+        listener.wait_for(lambda: listener.node.count_publishers(f"{self.namespace}/action_chunk"), "~/action_chunk")
         self._last_ns = 0
 
     def picture(self, height: int = 60, width: int = 80) -> np.ndarray:

@@ -34,14 +34,16 @@ SUCCESS = TransitionCallbackReturn.SUCCESS
 class RunningPolicy:
     """A policy node that spins in a thread. Lifecycle transitions are made in that thread, as its services do."""
 
-    def __init__(self, contract: Mapping[str, Any], folder: Path, **parameters: Any) -> None:
+    def __init__(self, contract: Mapping[str, Any], folder: Path, namespace: str = "", **parameters: Any) -> None:
         path = folder / "contract.yaml"
         path.write_text(yaml.safe_dump(dict(contract), sort_keys=False))
         values = {"checkpoint": str(TINY_SINGLE), "contract": str(path), "device": "cpu", **parameters}
         self.context = Context()
         rclpy.init(context=self.context)
         self.node = PolicyNode(
-            context=self.context, parameter_overrides=[Parameter(name, value=value) for name, value in values.items()]
+            namespace=namespace,
+            context=self.context,
+            parameter_overrides=[Parameter(name, value=value) for name, value in values.items()],
         )
         self.executor = SingleThreadedExecutor(context=self.context)
         self.executor.add_node(self.node)
@@ -77,9 +79,9 @@ class RunningPolicy:
 class Robot:
     """A robot's cameras and joint states, and ears for everything that the policy says."""
 
-    def __init__(self, listener: Listener, namespace: str = "/groot_policy") -> None:
+    def __init__(self, listener: Listener) -> None:
         self.listener = listener
-        self.namespace = namespace
+        self.namespace = f"{listener.node.get_namespace().rstrip('/')}/groot_policy"
         self._publishers: dict[str, Any] = {}
         self.diagnostics = listener.listen(DiagnosticArray, "/diagnostics", RELIABLE)
 
