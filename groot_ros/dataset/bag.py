@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import struct
 from collections.abc import Collection, Iterator
 from contextlib import suppress
@@ -10,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+import apsw
 from rosbags.interfaces import Connection, MessageDefinitionFormat
 from rosbags.rosbag2 import Reader, ReaderError
 from rosbags.serde import SerdeError
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rosbags.typesys.store import Typestore
 
 FILE_ENDINGS = (".mcap", ".db3")
-_READ_FAULTS = (ReaderError, OSError, sqlite3.Error, struct.error, ValueError, KeyError, EOFError, AssertionError)
+_READ_FAULTS = (ReaderError, OSError, apsw.Error, struct.error, ValueError, KeyError, EOFError, AssertionError)
 _TYPE_FAULTS = (TypesysError, SyntaxError, ValueError, KeyError)
 _PADDING = 4
 """Bytes that Fast CDR leaves behind an empty list of 8-byte numbers at the end of a message, as in most JointStates."""
@@ -141,7 +141,7 @@ class Bag:
             for connection, received_ns, data in self._reader.messages(chosen):
                 yield BagMessage(self, connection.topic, connection.msgtype, received_ns, data)
         except _READ_FAULTS as error:
-            msg = f"{self.path} is damaged: {_plain(error)}; repair it with `record recover`, `mcap recover` or sqlite3"
+            msg = f"{self.path} is damaged: {_plain(error)}; repair it with `record --recover` or sqlite3"
             raise DatasetError(msg) from error
 
     def deserialize(self, message: BagMessage) -> Any:  # noqa: ANN401 - a ROS message of any type
@@ -169,7 +169,7 @@ class Bag:
 def is_bag(path: Path) -> bool:
     """Whether a path looks like a bag: a file with a bag's ending, or a directory with one of a bag's files."""
     if path.is_dir():
-        return (path / "metadata.yaml").is_file() or any(path.glob(f"*{ending}") for ending in FILE_ENDINGS)
+        return (path / "metadata.yaml").is_file() or any(any(path.glob(f"*{ending}")) for ending in FILE_ENDINGS)
     return path.suffix in FILE_ENDINGS
 
 
