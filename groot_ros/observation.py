@@ -1,4 +1,4 @@
-"""What travels between the rooms: an observation in, an action chunk out. Plain typed values, no behaviour of a robot."""
+"""What travels between the rooms: an observation in, an action chunk out. Plain typed values, no robot's behaviour."""
 
 from __future__ import annotations
 
