@@ -27,6 +27,7 @@ Array = NDArray[Any]
 Step = dict[str, Array]
 
 _HERE = Path(training_step.__file__).parents[2]
+_ENVIRONMENT = "environment"
 # Runs the file without putting its folder on the path, so that the version on PYTHONPATH is the one that is recorded.
 _LAUNCH = "import runpy, sys; file = sys.argv.pop(1); runpy.run_path(file, run_name='__main__')"
 
@@ -62,12 +63,14 @@ class TrainingResult:
         quantities: All recorded quantities.
         losses: Loss of each run, of this version and of the other.
         runs: Runs of each.
+        environments: Versions of both, in words.
 
     """
 
     quantities: list[QuantityResult]
     losses: tuple[list[float], list[float]]
     runs: int
+    environments: tuple[str, str]
 
     @property
     def inside(self) -> bool:
@@ -90,9 +93,11 @@ class TrainingResult:
         gradients = [quantity for quantity in self.quantities if quantity.name.startswith("gradient::")]
         same = sum(quantity.apart == 0 for quantity in gradients)
         lines += ["", f"{same} of {len(gradients)} gradient norms are the same to the last bit."]
-        for side, losses in zip(("this version", "the other"), self.losses, strict=True):
+        for side, losses, environment in zip(
+            ("This version", "The other"), self.losses, self.environments, strict=True
+        ):
             bits = ", ".join(sorted({value.hex() for value in losses}))
-            lines.append(f"Loss of {side}: {losses[0]!r} (bits: {bits}).")
+            lines.append(f"- {side} ({environment}): loss {losses[0]!r}, bits {bits}.")
         return "\n".join(lines)
 
     def _shown(self) -> list[QuantityResult]:
@@ -158,8 +163,8 @@ def compare_steps(these: Sequence[Step], others: Sequence[Step]) -> TrainingResu
         ParityError: They did not record the same quantities.
 
     """
-    names = list(these[0])
-    apart = {name for step in (*these, *others) for name in set(step) ^ set(names)}
+    names = [name for name in these[0] if name != _ENVIRONMENT]
+    apart = {name for step in (*these, *others) for name in set(step) ^ set(these[0])}
     if apart:
         msg = f"the two versions recorded different quantities; only one side has {', '.join(sorted(apart)[:5])}"
         raise ParityError(msg)
@@ -175,7 +180,8 @@ def compare_steps(these: Sequence[Step], others: Sequence[Step]) -> TrainingResu
             )
         )
     losses = ([float(step["loss"]) for step in these], [float(step["loss"]) for step in others])
-    return TrainingResult(results, losses, len(these))
+    environments = (str(these[0][_ENVIRONMENT]), str(others[0][_ENVIRONMENT]))
+    return TrainingResult(results, losses, len(these), environments)
 
 
 def _record(python: Path, path: Path, arguments: list[str], folder: Path) -> None:

@@ -7,13 +7,16 @@ package's long-standing names only.
 from __future__ import annotations
 
 import argparse
+import platform
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+import transformers
 from numpy.typing import NDArray
 
+import groot_ros
 from groot_ros.checkpoint import open_checkpoint
 from groot_ros.model.loading import load_model
 from groot_ros.observation import Observation
@@ -38,7 +41,7 @@ def record_training_step(
         seed: Of noise, time and dropout.
 
     Returns:
-        ``preprocessor::<name>``, ``loss`` (float64) and ``gradient::<parameter>`` (norm, float64).
+        ``preprocessor::<name>``, ``loss`` (float64), ``gradient::<parameter>`` (norm, float64), and ``environment``.
 
     """
     opened = open_checkpoint(checkpoint, backbone=backbone)
@@ -79,6 +82,10 @@ def record_training_step(
     ).loss
     loss.backward()  # type: ignore[no-untyped-call]
     return {
+        "environment": np.array(
+            f"python {platform.python_version()}, torch {torch.__version__}, transformers "
+            f"{transformers.__version__}, groot_ros in {Path(groot_ros.__file__).parent}"
+        ),
         **{f"preprocessor::{name}": getattr(inputs, name).numpy() for name in INPUTS},
         "preprocessor::action": action,
         "preprocessor::action_mask": mask,

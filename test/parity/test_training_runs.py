@@ -22,7 +22,12 @@ REPOSITORY = Path(groot_ros.__file__).parent
 
 
 def step(loss: float, norm: float) -> dict[str, np.ndarray]:
-    return {"preprocessor::state": np.zeros(3), "loss": np.array(loss), "gradient::w": np.array(norm)}
+    return {
+        "environment": np.array("here"),
+        "preprocessor::state": np.zeros(3),
+        "loss": np.array(loss),
+        "gradient::w": np.array(norm),
+    }
 
 
 def test_versions_that_are_as_close_as_the_runs_of_one_are_inside():
