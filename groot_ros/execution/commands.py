@@ -16,7 +16,7 @@ class TrajectoryCommand:
 
     Attributes:
         output: Name of the output in the contract.
-        stamp_ns: Header stamp: the time that ``offsets_ns`` count from.
+        stamp_ns: Header stamp: the time that ``offsets_ns`` count from; 0 for a hold, which begins when it arrives.
         joints: Joint names.
         offsets_ns: ``time_from_start`` of the points ``(N,)``, int64, strictly increasing, above 0.
         positions: ``(N, J)``.

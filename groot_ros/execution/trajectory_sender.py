@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,6 +22,12 @@ SHORTEST_HOLD_NS = 20_000_000
 
 LEAD_NS = 5_000_000
 """Rows that are due sooner would be history on arrival, and a step to them would need any speed."""
+
+SHORTEST_NS = 50_000_000
+"""A trajectory that ends sooner is not sent: on a busy machine it would arrive after its end and be rejected."""
+
+AT_ONCE_NS = 0
+"""The stamp of a hold: the controller begins it on arrival, however late that is and whatever its clock says."""
 
 
 class TrajectorySender(Sender):
@@ -43,7 +51,7 @@ class TrajectorySender(Sender):
         if reference is self._reference and not runs_short:
             return []
         times, wanted = reference.ahead(now_ns + LEAD_NS, now_ns + self._max_ahead_ns)
-        if times.size == 0:
+        if times.size == 0 or int(times[-1]) < now_ns + SHORTEST_NS:
             return []
         self._reference = reference
         self._resend_ns = now_ns + self._max_ahead_ns // 2
@@ -76,7 +84,8 @@ class TrajectorySender(Sender):
         stop = position + velocity * (duration_ns / NANOSECONDS_PER_SECOND / 2.0)
         stop = np.clip(stop, np.minimum(self.limits.lower, position), np.maximum(self.limits.upper, position))
         times = np.array([now_ns + duration_ns], dtype=np.int64)
-        return [self._send(now_ns, times, stop[None], position, ends_moving=False)]
+        command = self._send(now_ns, times, stop[None], position, ends_moving=False)
+        return [replace(command, stamp_ns=AT_ONCE_NS)]
 
     def commanded(self, now_ns: int) -> Array | None:
         """See :class:`Sender`."""

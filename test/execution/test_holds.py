@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.motion import FEW, PERIOD_NS, SECOND, arm_contract, array, deliver, observe, trajectory
+from support.motion import FEW, JOINTS, PERIOD_NS, SECOND, arm_contract, array, deliver, observe, trajectory
+from support.trajectories import command_message
 
+from groot_ros.demo.trajectory_rules import JointTrajectoryRules
+from groot_ros.execution.commands import ArrayCommand
 from groot_ros.execution.executor import Executor
 from groot_ros.execution.status import HoldReason, Refusal
 
@@ -55,6 +58,40 @@ def test_a_hold_trajectory_comes_to_rest_within_its_ramp_and_replaces_what_was_s
     assert last.offsets_ns.tolist() == [200_000_000]
     assert not np.any(last.velocities)
     assert last.positions[0] == pytest.approx(RAMP[9] + RAMP[1] * 30 * 0.1, abs=0.02), "an even deceleration"
+
+
+def test_a_hold_counts_from_its_arrival_however_late_that_is():
+    executor = moving(trajectory())
+    executor.commands(0)
+    hold = command_message(executor.hold(100_000_000)[0])
+    rules = JointTrajectoryRules(JOINTS)
+    assert rules.check(hold, 100_000_000) is None
+    assert rules.check(hold, 10 * SECOND) is None
+
+
+def test_what_would_end_before_a_busy_machine_has_delivered_it_is_not_sent():
+    executor = moving(trajectory())
+    end_ns = 15 * PERIOD_NS
+    for now in range(0, end_ns, 1_000_000):
+        observe(executor, [0, 0], now)
+        for command in executor.commands(now):
+            assert command.stamp_ns + command.offsets_ns[-1] >= now + 50_000_000
+    late = moving(trajectory())
+    observe(late, [0, 0], end_ns - 20_000_000)
+    assert late.commands(end_ns - 20_000_000) == []
+
+
+def test_a_hold_starts_from_what_another_process_has_sent():
+    policy, watchdog = moving(trajectory()), Executor(arm_contract(outputs={"arm": trajectory()}), horizon=1)
+    assert watchdog.hold(0) == [], "nothing is known of the robot"
+    (command,) = policy.commands(0)
+    watchdog.overhear(command)
+    (own,), (other,) = policy.hold(150_000_000), watchdog.hold(150_000_000)
+    np.testing.assert_allclose(other.positions, own.positions)
+    assert other.offsets_ns.tolist() == own.offsets_ns.tolist()
+    sampled = Executor(arm_contract(outputs={"arm": array()}), horizon=1)
+    sampled.overhear(ArrayCommand("arm", JOINTS, np.array([0.3, -0.1])))
+    assert sampled.hold(0)[0].values.tolist() == [0.3, -0.1]
 
 
 @pytest.mark.parametrize("output", [array(), trajectory()], ids=["array", "trajectory"])

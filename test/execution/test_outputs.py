@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 from support.motion import FEW, JOINTS, PERIOD_NS, PERIOD_S, SECOND, arm_contract, array, deliver, observe, trajectory
+from support.trajectories import command_message
 
 from groot_ros.demo.trajectory_rules import JointTrajectoryRules
 from groot_ros.execution.executor import Executor
@@ -17,26 +16,6 @@ from groot_ros.execution.outputs import BinaryLevels
 from groot_ros.observation import ActionChunk
 
 RULES = JointTrajectoryRules(joints=JOINTS)
-
-
-def stamp(time_ns: int) -> SimpleNamespace:
-    return SimpleNamespace(sec=int(time_ns) // SECOND, nanosec=int(time_ns) % SECOND)
-
-
-def message(command) -> SimpleNamespace:
-    points = [
-        SimpleNamespace(
-            positions=list(position),
-            velocities=list(velocity),
-            accelerations=[],
-            effort=[],
-            time_from_start=stamp(offset),
-        )
-        for position, velocity, offset in zip(command.positions, command.velocities, command.offsets_ns, strict=True)
-    ]
-    return SimpleNamespace(
-        header=SimpleNamespace(stamp=stamp(command.stamp_ns)), joint_names=list(command.joints), points=points
-    )
 
 
 def executor_for(output, **changes) -> Executor:
@@ -64,7 +43,7 @@ def test_the_controller_takes_every_trajectory_that_is_sent(ticks, seed, strateg
         commands = executor.hold(now) if random.random() < 0.1 else executor.commands(now)
         for command in commands:
             sent += 1
-            assert RULES.check(message(command), now) is None
+            assert RULES.check(command_message(command), now) is None
             assert command.offsets_ns[-1] <= 300_000_000
     executor.hold(now)
 

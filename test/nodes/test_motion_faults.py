@@ -1,6 +1,6 @@
 """Every way in which a running robot loses its policy, injected for real: its measured velocity must be zero in time.
 
-Demo robot, cameras, policy and watchdog are processes of their own. The arm swings at an even speed when the fault comes.
+Demo robot, cameras, policy and watchdog are processes of their own. The arm swings evenly when the fault comes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.dds, pytest.mark.timeout(240)]
 
 from lifecycle_msgs.msg import Transition  # noqa: E402
 from support.demo_stage import DemoStage, demo_stage  # noqa: E402
-from support.ros import isolate, own_domain, stamps_ns  # noqa: E402
+from support.ros import isolate, own_domain  # noqa: E402
 
 TOLERANCE_S = 0.1
 
@@ -42,15 +42,15 @@ def lost_after_s(stage: DemoStage) -> float:
     return stage.motion["hold_s"] + stage.motion["hold_ramp_s"]
 
 
-def holds(stage: DemoStage) -> dict[str, str]:
-    return {key: value for key, value in stage.values("groot_policy: motion").items() if key.startswith("holds.")}
+def assert_held_for(stage: DemoStage, reason: str) -> None:
+    stage.wait_for(lambda: stage.part("groot_policy: motion").startswith(reason), reason, 5.0)
 
 
 def test_a_camera_process_that_is_killed(stage):
     stage.move()
     fault_ns = stage.send("cameras", signal.SIGKILL)
     assert_rest_within(stage, fault_ns, lost_after_s(stage))
-    assert stage.part("groot_policy: motion").startswith("held: no fresh observation")
+    assert_held_for(stage, "held: no fresh observation")
     stage.processes["cameras"].wait()
 
 
@@ -59,7 +59,7 @@ def test_joint_states_that_freeze(stage, silent):
     stage.move()
     stage.freeze(silent=silent)
     assert_rest_within(stage, time.time_ns(), lost_after_s(stage))
-    assert stage.part("groot_policy: motion").startswith("held: no fresh observation")
+    assert_held_for(stage, "held: no fresh observation")
 
 
 def test_a_model_thread_that_hangs(stage):
@@ -70,8 +70,11 @@ def test_a_model_thread_that_hangs(stage):
     since.unlink(missing_ok=True)
     (stage.folder / "hang").touch()
     stage.wait_for(lambda: since.exists() and since.read_text(), "hanging model")
-    assert_rest_within(stage, int(since.read_text()) + round(latency_s * 1e9), lost_after_s(stage))
-    assert stage.part("groot_policy: motion").startswith("held: the policy has not answered in time")
+    try:
+        assert_rest_within(stage, int(since.read_text()) + round(latency_s * 1e9), lost_after_s(stage))
+        assert_held_for(stage, "held: the policy has not answered in time")
+    finally:
+        (stage.folder / "hang").unlink()
 
 
 def test_a_policy_process_that_is_killed_outright(stage):
@@ -92,9 +95,9 @@ def test_a_policy_process_that_stops_without_ending(stage):
         assert "a hold was sent" in stage.part("groot_watchdog: heartbeat")
     finally:
         woken_ns = stage.send("policy", signal.SIGCONT)
-    stage.wait_for(lambda: stage.values("groot_policy: motion").get("holding") == "", "motion after waking")
-    rows = [message for message in sent_after(stage, woken_ns) if not is_hold(message)]
-    assert rows, "it goes on"
+    stage.wait_for(
+        lambda: [message for message in sent_after(stage, woken_ns) if not is_hold(message)], "motion after waking"
+    )
     assert stage.rejected() == ""
 
 
@@ -123,4 +126,5 @@ def is_hold(message) -> bool:
 
 
 def sent_after(stage: DemoStage, time_ns: int) -> list:
-    return [message for message in list(stage.commands) if stamps_ns([message])[0] >= time_ns]
+    """What was heard on the controller's topic since a moment."""
+    return [message for received_ns, message in list(stage.commands) if received_ns >= time_ns]
