@@ -90,7 +90,7 @@ class Watchdog(Node):
         sent = f"a hold was sent on {', '.join(held)}" if held else "no hold was sent"
         sentence = "; ".join([f"{self._topic} ended {silence_s:.2f} s ago: {sent}", *faults])
         self._say(DiagnosticStatus.ERROR if faults else DiagnosticStatus.STALE, sentence)
-        (self.get_logger().error if faults else self.get_logger().warning)(sentence)
+        self.get_logger().error(sentence)
         self._publish_diagnostics()
 
     def _now_ns(self) -> int:
