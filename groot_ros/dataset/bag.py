@@ -212,8 +212,28 @@ def _types(connections: Collection[Connection]) -> tuple[Typestore, dict[str, st
         if kind not in definitions:
             faults.setdefault(kind, "the bag does not hold its definition, and it is no standard type")
     store = get_typestore(Stores.EMPTY)
-    store.register(definitions)
+    store.register(_needed(definitions, {connection.msgtype for connection in connections}))
     return store, faults
+
+
+def _needed(definitions: dict[str, Any], types: Collection[str]) -> dict[str, Any]:
+    """The definitions of these types and of those within them: classes of all that is known take half a second."""
+    needed: dict[str, Any] = {}
+    open_types = [name for name in types if name in definitions]
+    while open_types:
+        name = open_types.pop()
+        if name not in needed:
+            needed[name] = definitions[name]
+            open_types += [inner for inner in _names_in(definitions[name][1]) if inner in definitions]
+    return needed
+
+
+def _names_in(fields: Any) -> list[str]:  # noqa: ANN401 - nested pairs of kind and detail
+    if isinstance(fields, str):
+        return [fields] if "/msg/" in fields else []
+    if isinstance(fields, list | tuple):
+        return [name for field in fields for name in _names_in(field)]
+    return []
 
 
 def _idl_types(text: str) -> dict[str, Any]:

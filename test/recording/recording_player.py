@@ -4,7 +4,7 @@ import sys
 import time
 from pathlib import Path
 
-from support.bags import INSTRUCTION, START_NS, bag_contract, robot, serialized
+from support.robot_bags import INSTRUCTION, START_NS, bag_contract, robot, serialized
 
 from groot_ros.recording import RecordingSession, recorded_topics
 

@@ -13,7 +13,7 @@ import pytest
 from mcap.reader import make_reader
 from rosbags.highlevel import AnyReader
 from rosbags.rosbag2 import Reader
-from support.bags import INSTRUCTION, RATE_HZ, START_NS, bag_contract, robot, serialized
+from support.robot_bags import INSTRUCTION, RATE_HZ, START_NS, bag_contract, robot, serialized
 
 from groot_ros.contract.record import INSTRUCTION_TOPIC
 from groot_ros.errors import RecordingError

@@ -1,4 +1,4 @@
-"""The contract's topics in a bag: by their full name, or, where the robot ran in a namespace, by the end of it."""
+"""The contract's topics in a bag: by their full names, or, where the robot ran in a namespace, with that in front."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from groot_ros.alignment.intake import IntakeTopic
 from groot_ros.errors import DatasetError
 
 TF_STATIC = "/tf_static"
+TRANSFORMS = ("/tf", TF_STATIC)
+"""These have the same name in every namespace."""
 
 
 def find_topics(wanted: Iterable[IntakeTopic], found: Mapping[str, str], bag: Path) -> dict[str, IntakeTopic]:
@@ -20,23 +22,37 @@ def find_topics(wanted: Iterable[IntakeTopic], found: Mapping[str, str], bag: Pa
         bag: Where the bag lies, for errors.
 
     Raises:
-        DatasetError: A topic is not there, is there in several namespaces, or has another type.
+        DatasetError: A topic is not there, all are there in several namespaces, or one has another type.
 
     """
+    topics = {"/" + topic.name.lstrip("/"): topic for topic in wanted}
+    if TF_STATIC not in found:
+        topics.pop(TF_STATIC, None)  # a robot without fixed frames never sends any
+    namespace = _namespace(topics, found, bag)
     names = {}
-    for topic in wanted:
-        full = "/" + topic.name.lstrip("/")
-        matches = [full] if full in found else [name for name in found if name.endswith(full)]
-        if not matches and full == TF_STATIC:
-            continue  # a robot without fixed frames never sends any
-        if not matches:
-            msg = f"{bag} has no topic {full}; it has {', '.join(sorted(found)) or 'none'}"
+    for full, topic in topics.items():
+        name = full if full in TRANSFORMS else namespace + full
+        if name not in found:
+            msg = f"{bag} has no topic {name}; it has {', '.join(sorted(found)) or 'none'}"
             raise DatasetError(msg)
-        if len(matches) > 1:
-            msg = f"{bag} has several topics that end with {full}: {', '.join(matches)}; write the full name"
+        if found[name] != topic.type:
+            msg = f"{bag}: {name} is {found[name]}, but the contract says {topic.type}"
             raise DatasetError(msg)
-        if found[matches[0]] != topic.type:
-            msg = f"{bag}: {matches[0]} is {found[matches[0]]}, but the contract says {topic.type}"
-            raise DatasetError(msg)
-        names[matches[0]] = topic
+        names[name] = topic
     return names
+
+
+def _namespace(topics: Iterable[str], found: Iterable[str], bag: Path) -> str:
+    """What stands in front of all topics in the bag; nothing where they are not all there."""
+    moving = [full for full in topics if full not in TRANSFORMS]
+    possible = [{name.removesuffix(full) for name in found if name.endswith(full)} for full in moving]
+    namespaces = set.intersection(*possible) if possible else set()
+    if "" in namespaces or not namespaces:
+        return ""
+    if len(namespaces) > 1:
+        msg = (
+            f"{bag} has the contract's topics in several namespaces: {', '.join(sorted(namespaces))}; "
+            f"write the full names of the topics in the contract"
+        )
+        raise DatasetError(msg)
+    return namespaces.pop()

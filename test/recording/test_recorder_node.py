@@ -1,0 +1,194 @@
+"""The recorder as its users see it: over DDS, from the demo robot, driven by services."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy")
+pytestmark = pytest.mark.dds
+
+from diagnostic_msgs.msg import DiagnosticStatus  # noqa: E402
+from rclpy.qos import QoSProfile, qos_profile_sensor_data  # noqa: E402
+from sensor_msgs.msg import Image, JointState  # noqa: E402
+from std_msgs.msg import String  # noqa: E402
+from std_srvs.srv import Trigger  # noqa: E402
+from support.ros import ROOT, Listener, isolate, own_domain, tool  # noqa: E402
+
+from groot_ros.alignment import Aligner, NotReady  # noqa: E402
+from groot_ros.alignment.intake import Intake  # noqa: E402
+from groot_ros.contract import load_contract  # noqa: E402
+from groot_ros.dataset.bag import Bag  # noqa: E402
+from groot_ros.dataset.conversion import ConversionSettings, Cut, convert  # noqa: E402
+from groot_ros.dataset.conversion.playback import Playback  # noqa: E402
+from groot_ros.dataset.reader import open_dataset  # noqa: E402
+from groot_ros.dataset.video_writer import VideoEncoding  # noqa: E402
+
+CONTRACT = ROOT / "config" / "robots" / "demo.yaml"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _own_domain(tmp_path_factory):
+    isolate(own_domain(), tmp_path_factory.mktemp("ros_log"))
+
+
+@pytest.fixture
+def listener():
+    listener = Listener()
+    yield listener
+    listener.close()
+
+
+def call(listener, name):
+    answer = listener.call(Trigger, f"groot_recorder/{name}", Trigger.Request())
+    return answer.success, answer.message
+
+
+def record_tool(folder, contract=CONTRACT, *more):
+    return tool("record", "--contract", str(contract), "--output", str(folder), "--no-view", *more)
+
+
+class LiveEars:
+    """What the policy node would see: the same topics into the same intake."""
+
+    def __init__(self, listener, contract):
+        self.aligner = Aligner(contract, with_commands=True)
+        self.intake = Intake(contract, self.aligner, commands=True)
+        self.clock = listener.node.get_clock()
+        self.stamps = []
+        self.seen = []
+        self.lag_ns = 400_000_000
+        types = {"sensor_msgs/msg/Image": Image, "sensor_msgs/msg/JointState": JointState}
+        for topic in self.intake.topics.values():
+            listener.node.create_subscription(
+                types[topic.type],
+                topic.name,
+                lambda message, name=topic.name: self.take(name, message),
+                qos_profile_sensor_data if topic.cameras else QoSProfile(depth=200),
+            )
+
+    def take(self, topic, message):
+        now_ns = self.clock.now().nanoseconds
+        taken = self.intake.take(topic, message, now_ns)
+        if taken.frame and topic.startswith("front"):
+            self.stamps.append(self.aligner.health["video.front"].newest_stamp_ns)
+        while self.stamps and now_ns >= self.stamps[0] + self.lag_ns:
+            stamp_ns = self.stamps.pop(0)
+            observation = self.aligner.observation_at(stamp_ns, "")
+            if not isinstance(observation, NotReady):
+                self.seen.append((stamp_ns, observation, self.aligner.commands_at(stamp_ns)))
+
+
+def bag_observations(bag_path, contract, stamps):
+    """The observations for reference stamps, out of the bag."""
+    found = {}
+    waiting = sorted(stamps)
+    with Bag(bag_path) as bag:
+        playback = Playback(bag, contract, bag.start_ns, bag.end_ns)
+        for now_ns in playback.play():
+            while waiting and now_ns >= waiting[0] + playback.settled_ns:
+                stamp_ns = waiting.pop(0)
+                found[stamp_ns] = (
+                    playback.aligner.observation_at(stamp_ns, ""),
+                    playback.aligner.commands_at(stamp_ns),
+                )
+    return found
+
+
+def test_live_bag_and_dataset_give_the_same_observations_bit_for_bit(listener, tmp_path):
+    contract = load_contract(CONTRACT)
+    recordings = tmp_path / "recordings"
+    with tool("demo_robot", "--ros-args", "-p", "seed:=3", "-p", "drive:=true"), record_tool(recordings):
+        live = LiveEars(listener, contract)
+        status = listener.listen(DiagnosticStatus, "groot_recorder/status", 10)
+        listener.wait_for(lambda: status and status[-1].message == "ready", "readiness of the recorder")
+        ok, sentence = call(listener, "start")
+        assert ok, sentence
+        assert "recording episode_000000: move the gripper to the target" in sentence
+        assert call(listener, "start") == (
+            False,
+            "episode_000000 is being recorded already: stop or discard it first",
+        )
+        listener.spin(2.5)
+        ok, sentence = call(listener, "stop")
+        assert ok, sentence
+    bag = recordings / "episode_000000"
+    assert (bag / "metadata.yaml").is_file()
+
+    root = tmp_path / "reaching"
+    settings = ConversionSettings(contract=contract)
+    conversion = convert([Cut(bag)], root, settings, encoding=VideoEncoding(codec="lossless"))
+    assert not conversion.failed, conversion.reports
+    dataset = open_dataset(root)
+    rows = {}
+    for episode in range(len(dataset.episodes)):
+        stamps = dataset.stamps(episode).stamps_ns
+        for row, stamp_ns in enumerate(stamps["row"]):
+            images = {name: int(values[row]) for name, values in stamps.items()}
+            rows[int(stamp_ns)] = (episode, row, images)
+    live_seen = {stamp_ns: (observation, commands) for stamp_ns, observation, commands in live.seen}
+    from_bag = bag_observations(bag, contract, rows)
+    common = [stamp_ns for stamp_ns in rows if stamp_ns in live_seen]
+    assert len(common) > 20, (len(rows), len(live_seen), conversion.reports)
+    for stamp_ns in common:
+        (observed, commanded), (bagged, bag_commands) = live_seen[stamp_ns], from_bag[stamp_ns]
+        episode, row, stamps = rows[stamp_ns]
+        assert observed.stamp_ns == bagged.stamp_ns
+        assert observed.image_stamps_ns == bagged.image_stamps_ns
+        for camera, pictures in observed.images.items():
+            assert stamps[f"observation.images.{camera}"] == observed.image_stamps_ns[camera][-1]
+            np.testing.assert_array_equal(pictures, bagged.images[camera])
+        for group, values in observed.state.items():
+            np.testing.assert_array_equal(values, bagged.state[group])
+            np.testing.assert_array_equal(values[-1], dataset.state(episode, group)[row])
+        for group, values in commanded.items():
+            np.testing.assert_array_equal(values, bag_commands[group])
+            np.testing.assert_array_equal(values.astype(np.float32), dataset.action(episode, group)[row])
+    for stamp_ns in common[:: len(common) // 5]:
+        episode, row, _ = rows[stamp_ns]
+        for camera, pictures in live_seen[stamp_ns][0].images.items():
+            np.testing.assert_array_equal(dataset.frames(episode, camera, [row])[0], pictures[-1])
+    assert dataset.instruction(0, 0) == contract.instruction
+
+
+def test_it_says_why_no_episode_can_begin_and_begins_when_the_stream_is_there(listener, tmp_path):
+    with record_tool(tmp_path):
+        ok, sentence = call(listener, "start")
+        assert not ok
+        assert "video.front: no message has come yet on /front/image_raw; is its node running?" in sentence
+        assert call(listener, "stop") == (False, "no episode is being recorded, so there is nothing to stop")
+        ok, sentence = call(listener, "discard")
+        assert not ok
+        assert "no episode was recorded in this session" in sentence
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_stopped_by_a_signal_it_finishes_the_episode_and_discarded_ones_are_put_aside(listener, tmp_path):
+    instructions = listener.node.create_publisher(String, "groot_recorder/instruction", 10)
+    robot = tool("demo_robot", "--ros-args", "-p", "width:=64", "-p", "height:=48")
+    with robot, record_tool(tmp_path, CONTRACT, "--instruction", "first"):
+        status = listener.listen(DiagnosticStatus, "groot_recorder/status", 10)
+        listener.wait_for(lambda: status and status[-1].message == "ready", "readiness of the recorder")
+        assert call(listener, "start")[0]
+        listener.spin(0.5)
+        ok, sentence = call(listener, "discard")
+        assert ok
+        assert str(tmp_path / "discarded" / "episode_000000") in sentence
+        assert call(listener, "start")[0]
+        listener.wait_for(instructions.get_subscription_count, "the recorder's ears")
+        instructions.publish(String(data="second"))
+        listener.wait_for(
+            lambda: {v.key: v.value for v in status[-1].values}["instruction"] == "second", "new instruction"
+        )
+        listener.spin(0.5)
+        figures = {value.key: value.value for value in status[-1].values}
+        assert figures["recording"] == "True"
+        assert float(figures["/joint_states.rate_hz"]) == pytest.approx(200, rel=0.5)
+    with Bag(tmp_path / "episode_000001") as bag:
+        said = [m.message().data for m in bag.messages(["/groot_recorder/instruction"])]
+        assert said == ["first", "second"]
+        assert bag.counts["/front/image_raw"] > 5
+    assert {path.name for path in tmp_path.iterdir()} == {"discarded", "episode_000001"}
+    shutil.rmtree(tmp_path / "discarded")
