@@ -15,9 +15,7 @@ from support.golden_embodiment import embodiment_of
 from support.parity import artifact_of, decoding_of, observations_of
 from torch.nn import functional
 
-import groot_ros.model.category_specific
 import groot_ros.model.dit
-import groot_ros.model.language
 import groot_ros.numerics.relative
 import groot_ros.processing.action_groups
 import groot_ros.processing.patches
@@ -112,7 +110,12 @@ def no_deepstack(bench: Bench) -> None:
 
 
 def mask_dropped(bench: Bench) -> None:
-    bench.patch.setattr(groot_ros.model.language, "_causal_mask", lambda _valid: None)
+    forward = LanguageLayers.forward
+    bench.patch.setattr(
+        LanguageLayers,
+        "forward",
+        lambda self, *a, valid, **k: forward(self, *a, valid=torch.ones_like(valid), **k),
+    )
 
 
 def _swap_halves(layer: torch.nn.Linear) -> None:
