@@ -88,7 +88,8 @@ class Backbone(nn.Module):
 
         """
         visual, language_model = self.visual, self.language_model
-        grids = self._grids(image_grid_thw, pixel_values)
+        grids = self.grids(image_grid_thw)
+        require_patches(pixel_values, sum(height * width for height, width in grids))
         valid = attention_mask.bool()
         image_mask = input_ids == self.config.image_token_id
         positions = token_positions(image_mask.cpu(), valid.cpu(), grids, visual.merge_size)
@@ -105,7 +106,13 @@ class Backbone(nn.Module):
         )
         return VisionLanguageFeatures(hidden_states=hidden_states, attention_mask=valid, image_mask=image_mask)
 
-    def _grids(self, image_grid_thw: Tensor, pixel_values: Tensor) -> list[Grid]:
+    def grids(self, image_grid_thw: Tensor) -> list[Grid]:
+        """Height and width of every image, in patches.
+
+        Raises:
+            ModelError: An entry describes no image.
+
+        """
         merge_size = self.visual.merge_size
         grids: list[Grid] = []
         for time, height, width in image_grid_thw.tolist():
@@ -116,8 +123,16 @@ class Backbone(nn.Module):
                 )
                 raise ModelError(msg)
             grids.append((height, width))
-        patches = sum(height * width for height, width in grids)
-        if pixel_values.shape[0] != patches:
-            msg = f"pixel_values has {pixel_values.shape[0]} patches, but image_grid_thw describes {patches}."
-            raise ModelError(msg)
         return grids
+
+
+def require_patches(pixel_values: Tensor, described: int) -> None:
+    """Require as many patches as the grids describe.
+
+    Raises:
+        ModelError: There are more or fewer.
+
+    """
+    if pixel_values.shape[0] != described:
+        msg = f"pixel_values has {pixel_values.shape[0]} patches, but image_grid_thw describes {described}."
+        raise ModelError(msg)

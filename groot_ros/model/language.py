@@ -45,7 +45,7 @@ class LanguageLayers(nn.Module):
             positions, head_dim=self.head_dim, theta=self.rope_theta, sections=self.mrope_section
         )
         rotary = (cosine.to(embeddings.dtype), sine.to(embeddings.dtype))
-        mask = _causal_mask(valid)
+        mask = causal_mask(valid)
         hidden = embeddings
         for index, layer in enumerate(self.layers):
             hidden = layer(hidden, attention_mask=mask, position_embeddings=rotary)
@@ -54,7 +54,7 @@ class LanguageLayers(nn.Module):
         return hidden
 
 
-def _causal_mask(valid: Tensor) -> Tensor | None:
+def causal_mask(valid: Tensor) -> Tensor | None:
     """Keys each query may see, bool ``(B, 1, L, L)``; None where plain causal attention says the same."""
     if bool(valid.all()):
         return None

@@ -1,0 +1,5 @@
+"""The network prepared for one robot: the same results as the plain one, without what is constant or unread."""
+
+from groot_ros.model.fast.network import FastNetwork
+
+__all__ = ["FastNetwork"]
