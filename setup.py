@@ -4,6 +4,7 @@ from setuptools import find_packages, setup
 
 PACKAGE = "groot_ros"
 HERE = Path(__file__).parent
+PAGE_FILES = ("j2", "css", "js")
 
 
 def requirements(*files: str) -> list[str]:
@@ -29,7 +30,7 @@ setup(
     author="The groot_ros developers",
     author_email="maintainers@groot-ros.example",
     packages=find_packages(include=[PACKAGE, f"{PACKAGE}.*"]),
-    package_data={PACKAGE: ["py.typed", "dataset/quality/*.j2"]},
+    package_data={PACKAGE: ["py.typed", "dataset/quality/*.j2", *(f"evaluation/page/*.{end}" for end in PAGE_FILES)]},
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{PACKAGE}"]),
         (f"share/{PACKAGE}", ["package.xml"]),

@@ -180,6 +180,14 @@ class Aligner:
         """The states alone of the observation for a reference stamp, ``(T, D)`` by group: no frame is looked at."""
         return self._unmet(reference_ns) or self._state_rows(reference_ns)
 
+    def stamp_at(self, reference_ns: int) -> int | NotReady:
+        """The stamp of the observation for a reference stamp, without looking at a frame."""
+        fault = self._unmet(reference_ns)
+        if fault is not None:
+            return fault
+        rings = [stream.ring for stream in self._cameras.streams]
+        return min(ring.stamp(ring.nearest(reference_ns)) for ring in rings)
+
     def commands_at(self, reference_ns: int) -> dict[str, Array] | NotReady:
         """The commanded values of ``record`` at a time, by action group, float64 ``(D,)`` in the policy's units."""
         fault = self._commands.unmet(reference_ns)

@@ -1,0 +1,58 @@
+"""Sums of the errors of chunks against what was demonstrated, by row of the horizon and by dimension."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from groot_ros.evaluation.columns import ActionColumns
+
+Array = NDArray[np.float64]
+
+
+class ErrorsByRow:
+    """Adds up errors; what is not known on one of the two sides does not count.
+
+    Args:
+        columns: The action dimensions.
+        horizon: Rows of a chunk.
+
+    """
+
+    def __init__(self, columns: ActionColumns, horizon: int) -> None:
+        self.columns = columns
+        shape = (horizon, columns.width)
+        self.count = np.zeros(shape, np.int64)
+        self.absolute = np.zeros(shape)
+        self.squared = np.zeros(shape)
+        self.agreeing = np.zeros(shape, np.int64)
+
+    def add(self, predicted: Array, demonstrated: Array, levels: Array) -> None:
+        """Add one chunk.
+
+        Args:
+            predicted: ``(H, width)``.
+            demonstrated: The same rows as they were demonstrated; NaN where nothing is known.
+            levels: Value between open and closed of each gripper ``(width,)``, NaN elsewhere.
+
+        """
+        error = self.columns.difference(predicted, demonstrated)
+        known = np.isfinite(error)
+        error = np.where(known, error, 0.0)
+        self.count += known
+        self.absolute += np.abs(error)
+        self.squared += error**2
+        self.agreeing += known & ((predicted > levels) == (demonstrated > levels))
+
+    def merge(self, other: ErrorsByRow) -> None:
+        """Add what another one has added up."""
+        self.count += other.count
+        self.absolute += other.absolute
+        self.squared += other.squared
+        self.agreeing += other.agreeing
+
+
+def mean(sums: Array, counts: NDArray[np.int64]) -> float | None:
+    """The mean of all that counts; None where nothing does."""
+    count = int(counts.sum())
+    return float(sums.sum()) / count if count else None
