@@ -20,6 +20,7 @@ from support.robot_bags import (
     command,
     pixels,
     robot,
+    ros_time,
     serialized,
     state,
     string,
@@ -417,6 +418,25 @@ def test_a_missing_topic_is_named(tmp_path, drop, sentence):
     bag = write_bag(tmp_path / "bag", (message for message in robot(1.0) if message[0] != drop))
     conversion, _ = converted(tmp_path / "out", bag)
     assert sentence in faults(conversion)[0]
+
+
+def test_a_joint_that_never_comes_and_a_stamp_that_was_never_set_are_named(tmp_path):
+    bag = write_bag(tmp_path / "bag", robot(1.0))
+    conversion, _ = converted(
+        tmp_path / "out",
+        bag,
+        setting=settings(("{topic: joint_states, joints: [g]}", "{topic: joint_states, joints: [h], names: [g]}")),
+    )
+    assert "the message has no joint h; it has g, b, a" in faults(conversion)[0]
+
+    def unset():
+        for topic, kind, at_ns, message in robot(1.0):
+            if topic == "/wrist/image_raw":
+                message.header.stamp = ros_time(0)
+            yield topic, kind, at_ns, message
+
+    conversion, _ = converted(tmp_path / "out", write_bag(tmp_path / "unset", unset()))
+    assert "messages on wrist/image_raw have a stamp of zero; let the driver fill it in" in faults(conversion)[0]
 
 
 def test_a_camera_of_another_size_is_refused_and_the_others_stay(tmp_path):

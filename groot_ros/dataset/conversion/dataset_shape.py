@@ -94,7 +94,7 @@ def _sizes_in(path: Path, contract: Contract) -> Sizes:
     with Bag(path) as bag:
         playback = Playback(bag, contract, *cut_span(bag, Cut(path)))
         reference = next(iter(contract.cameras))
-        fault = "no frame of every camera in it"
+        fault = "the first camera has no frame in it"
         waiting: list[int] = []
         for now_ns in playback.play():
             waiting += playback.frames.take(reference)
@@ -103,7 +103,8 @@ def _sizes_in(path: Path, contract: Contract) -> Sizes:
                 if not isinstance(observation, NotReady):
                     return {camera: frames.shape[1:3] for camera, frames in observation.images.items()}
                 fault = observation.sentence
-    msg = f"{path}: {fault}"
+        fault = playback.why_not() or fault
+    msg = f"{path} gives no row: {fault}"
     raise DatasetError(msg)
 
 

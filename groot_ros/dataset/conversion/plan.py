@@ -20,8 +20,11 @@ from groot_ros.dataset.conversion.settings import ConversionSettings, OnGap
 from groot_ros.errors import DatasetError
 from groot_ros.observation import NANOSECONDS_PER_SECOND
 
-WRONG_RATE = 0.05
+WRONG_RATE = 0.03
 """Largest deviation of the rows' real rate from the dataset's."""
+
+LEAST_FOR_A_RATE = 20
+"""Rows from which a rate can be told."""
 
 
 @dataclass(frozen=True)
@@ -99,10 +102,10 @@ def plan_episodes(bag: Bag, cut: Cut, settings: ConversionSettings, progress: Pr
     plan = Plan()
     moments = _moments(playback, settings, start_ns, end_ns, plan=plan, progress=progress)
     sources = ActionSources.of(settings.contract)
-    parts = _parts(moments, plan.gaps, settings)
+    parts = _parts(moments, plan.gaps)
     if not parts:
         first = next((moment.fault for moment in moments if moment.fault is not None), None)
-        msg = f"{cut.bag} gives no row: {first or f'camera {next(iter(settings.contract.cameras))} has no frame in it'}"
+        msg = f"{cut.bag} gives no row: {playback.why_not() or first or 'the first camera has no frame in it'}"
         raise DatasetError(msg)
     breaks = _breaks(moments, parts, plan.gaps)
     if breaks and settings.on_gap is OnGap.REFUSE:
@@ -177,20 +180,15 @@ def _ask(playback: Playback, stamp_ns: int) -> _Moment:
     return _Moment(stamp_ns, state={group: rows[-1] for group, rows in state.items()}, commands=commands)
 
 
-def _parts(moments: list[_Moment], gaps: list[CameraGap], settings: ConversionSettings) -> list[list[_Moment]]:
+def _parts(moments: list[_Moment], gaps: list[CameraGap]) -> list[list[_Moment]]:
     """Rows that follow one another without a gap."""
-    longest_ns = nanoseconds(settings.contract.max_gap_s)
     parts: list[list[_Moment]] = []
     before: _Moment | None = None
     for moment in moments:
         if moment.fault is not None:
             before = None
             continue
-        is_broken = (
-            before is None
-            or moment.stamp_ns - before.stamp_ns > longest_ns
-            or any(before.stamp_ns < gap.middle_ns <= moment.stamp_ns for gap in gaps)
-        )
+        is_broken = before is None or any(before.stamp_ns < gap.middle_ns <= moment.stamp_ns for gap in gaps)
         if is_broken:
             parts.append([])
         parts[-1].append(moment)
@@ -213,7 +211,7 @@ def _breaks(moments: list[_Moment], parts: list[list[_Moment]], gaps: list[Camer
 
 
 def _check_rate(part: list[_Moment], cut: Cut, settings: ConversionSettings) -> None:
-    if len(part) < 1 / WRONG_RATE:
+    if len(part) < LEAST_FOR_A_RATE:
         return
     rate_hz = (len(part) - 1) * NANOSECONDS_PER_SECOND / (part[-1].stamp_ns - part[0].stamp_ns)
     wanted_hz = settings.contract.rate_hz

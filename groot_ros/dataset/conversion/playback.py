@@ -58,6 +58,7 @@ class Playback:
         self.instructions: list[tuple[int, str]] = []
         self._bag = bag
         self._start_ns, self._end_ns = start_ns, end_ns
+        self._now_ns = start_ns
         alignment = contract.alignment
         self.settled_ns = nanoseconds(alignment.max_age_s) + nanoseconds(alignment.tolerance_s)
         self._intake = Intake(contract, self.aligner, commands=has_commands)
@@ -83,11 +84,17 @@ class Playback:
                 continue
             if message.received_ns < self._start_ns - LEAD_NS and message.topic not in self._holding:
                 continue
+            self._now_ns = message.received_ns
             self._take(message)
             progress(min(1.0, max(0.0, (message.received_ns - self._start_ns) / span_ns)))
             yield message.received_ns
         for topic, decoder in self._decoders.items():
             self._add_pictures(self._intake.topics[topic], decoder.finish(), self._end_ns)
+
+    def why_not(self) -> str | None:
+        """Why there is no observation where the passage ended; None where there is one."""
+        reference = self.aligner.reference(self._now_ns)
+        return None if isinstance(reference, int) else reference.sentence
 
     def instruction_at(self, stamp_ns: int) -> str | None:
         """The recorded instruction that holds at a time; None where none was recorded."""
