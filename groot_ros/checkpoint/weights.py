@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,16 @@ INDEX = "model.safetensors.index.json"
 LEROBOT_PREFIX = "_groot_model."
 
 _LARGEST_HEADER = 100_000_000
+_TORCH_TYPES = {
+    "BOOL": "bool",
+    **{
+        f"{letter}{bits}": f"{word}{bits}" for letter, word in (("U", "uint"), ("I", "int")) for bits in (8, 16, 32, 64)
+    },
+    "F8_E5M2": "float8_e5m2",
+    "F8_E4M3": "float8_e4m3fn",
+    "BF16": "bfloat16",
+    **{f"F{bits}": f"float{bits}" for bits in (16, 32, 64)},
+}
 _BITS = {
     **dict.fromkeys(("BOOL", "U8", "I8", "F8_E5M2", "F8_E4M3"), 8),
     **dict.fromkeys(("F16", "BF16", "I16", "U16"), 16),
@@ -43,6 +54,7 @@ class TensorInfo:
         shape: Its dimensions.
         dtype: Its type as safetensors spells it, for instance ``BF16``.
         bytes: Its size in the file.
+        offset: Where it begins in the file.
 
     """
 
@@ -51,6 +63,7 @@ class TensorInfo:
     shape: tuple[int, ...]
     dtype: str
     bytes: int
+    offset: int
 
 
 class WeightFiles:
@@ -85,30 +98,55 @@ class WeightFiles:
         """Return every tensor's name and shape."""
         return {name: info.shape for name, info in self._tensors.items()}
 
-    def tensors(self, prefix: str = "") -> Iterator[tuple[str, torch.Tensor]]:
-        """Read the tensors whose names begin with ``prefix``, file by file.
+    def tensors(self, prefix: str = "", rows: Mapping[str, int] | None = None) -> Iterator[tuple[str, torch.Tensor]]:
+        """Read the tensors whose names begin with ``prefix``, file by file, each straight into memory of its own.
+
+        Args:
+            prefix: Beginning of the names, without LeRobot's prefix.
+            rows: Tensors of which one row is wanted, by name: the rest is not read, and the first dimension is 1.
 
         Yields:
             The name without LeRobot's prefix, and the tensor on the CPU in the type of the file.
 
         Raises:
-            CheckpointError: A file is damaged or has been removed.
+            CheckpointError: A file is damaged or has been removed, or does not have the row.
 
         """
-        from safetensors import SafetensorError, safe_open
-
         by_file: dict[Path, list[tuple[str, TensorInfo]]] = {}
         for name, info in self._tensors.items():
             if name.startswith(prefix):
                 by_file.setdefault(info.file, []).append((name, info))
         for file, tensors in by_file.items():
             try:
-                with safe_open(file, framework="pt", device="cpu") as archive:
-                    for name, info in tensors:
-                        yield name, archive.get_tensor(info.stored_name)
-            except (OSError, SafetensorError) as error:  # noqa: PERF203
+                with file.open("rb", buffering=0) as stream:
+                    for name, info in sorted(tensors, key=lambda entry: entry[1].offset):
+                        yield name, _read_tensor(stream, info, (rows or {}).get(name))
+            except OSError as error:  # noqa: PERF203
                 msg = f"{file} cannot be read ({error}): {_AGAIN}."
                 raise CheckpointError(msg) from error
+
+
+def _read_tensor(stream: FileIO, info: TensorInfo, row: int | None) -> torch.Tensor:
+    import torch
+
+    shape, offset, size = info.shape, info.offset, info.bytes
+    if row is not None:
+        if not shape or not 0 <= row < shape[0]:
+            msg = f"{info.file}: the tensor {info.stored_name} of shape {shape} has no row {row}."
+            raise CheckpointError(msg)
+        size //= shape[0]
+        shape, offset = (1, *shape[1:]), offset + row * size
+    tensor = torch.empty(shape, dtype=getattr(torch, _TORCH_TYPES[info.dtype]))
+    room = tensor.view(-1).view(torch.uint8).numpy().data
+    stream.seek(offset)
+    filled = 0
+    while filled < size:
+        count = stream.readinto(room[filled:])
+        if not count:
+            msg = f"{info.file} cannot be read (it ends inside the tensor {info.stored_name}): {_AGAIN}."
+            raise CheckpointError(msg)
+        filled += count
+    return tensor
 
 
 def read_header(path: Path) -> dict[str, TensorInfo]:
@@ -144,12 +182,12 @@ def read_header(path: Path) -> dict[str, TensorInfo]:
         msg = f"{path} has a header that is no JSON object: {_AGAIN}."
         raise CheckpointError(msg)
     header.pop("__metadata__", None)
-    tensors = {name: _tensor_info(path, name, entry) for name, entry in header.items()}
+    tensors = {name: _tensor_info(path, name, entry, 8 + length) for name, entry in header.items()}
     _check_offsets(path, header, size - 8 - length)
     return tensors
 
 
-def _tensor_info(path: Path, name: str, entry: Any) -> TensorInfo:  # noqa: ANN401
+def _tensor_info(path: Path, name: str, entry: Any, data_start: int) -> TensorInfo:  # noqa: ANN401
     try:
         shape = tuple(entry["shape"])
         dtype = entry["dtype"]
@@ -160,7 +198,7 @@ def _tensor_info(path: Path, name: str, entry: Any) -> TensorInfo:  # noqa: ANN4
     if not well_formed or end - begin != math.prod(shape) * _BITS[dtype] // 8:
         msg = f"{path} has a damaged header (tensor {name}): {_AGAIN}."
         raise CheckpointError(msg)
-    return TensorInfo(path, name, shape, dtype, end - begin)
+    return TensorInfo(path, name, shape, dtype, end - begin, data_start + begin)
 
 
 def _check_offsets(path: Path, header: dict[str, Any], available: int) -> None:

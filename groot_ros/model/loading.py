@@ -24,6 +24,7 @@ def load_model(
     *,
     device: torch.device | str,
     dtype: torch.dtype,
+    given_away: bool = False,
 ) -> GrootN17:
     """Build the network and fill it, one tensor at a time: the peak is the network plus one tensor.
 
@@ -33,6 +34,7 @@ def load_model(
         tensors: Names and values of the checkpoint. They are copied, so the files may change afterwards.
         device: Where the weights go.
         dtype: Type of the weights; what is sensitive to it (positions, rotary angles) is computed in float32 anyway.
+        given_away: Whether nobody else uses the tensors' memory, so that those of the right type become the weights.
 
     Returns:
         The network in evaluation mode, its parameters without gradients.
@@ -51,7 +53,9 @@ def load_model(
             if name in loaded:
                 msg = f"The checkpoint holds the tensor {name} twice."
                 raise ModelError(msg)
-            loaded[name] = _checked(name, tensor, expected[name], device, dtype)
+            _require_shape(name, tensor, expected[name])
+            loaded[name] = tensor.to(device=device, dtype=dtype, copy=not given_away)
+            _require_finite(name, loaded[name])
         elif not _is_unneeded(name, model):
             surplus.append(name)
     missing = [name for name in expected if name not in loaded]
@@ -67,15 +71,17 @@ def load_model(
     return model.requires_grad_(requires_grad=False).eval()
 
 
-def _checked(name: str, tensor: Tensor, shape: torch.Size, device: torch.device | str, dtype: torch.dtype) -> Tensor:
+def _require_shape(name: str, tensor: Tensor, shape: torch.Size) -> None:
     if tensor.shape != shape:
         msg = f"The tensor {name} has shape {tuple(tensor.shape)}; config.json asks for {tuple(shape)}."
         raise ModelError(msg)
-    placed = tensor.to(device=device, dtype=dtype, copy=True)
-    if not bool(torch.isfinite(placed).all()):
+
+
+def _require_finite(name: str, tensor: Tensor) -> None:
+    # One pass: NaN and infinity both show in the extremes.
+    if tensor.numel() and not all(bool(extreme.isfinite()) for extreme in tensor.aminmax()):
         msg = f"The tensor {name} holds values that are not finite; the file is damaged or training diverged."
         raise ModelError(msg)
-    return placed
 
 
 def _is_unneeded(name: str, model: GrootN17) -> bool:

@@ -1,6 +1,7 @@
 """Weights: safetensors alone, whole, named, and finite."""
 
 import json
+import shutil
 import struct
 
 import numpy as np
@@ -10,6 +11,7 @@ from checkpoint.conftest import edit_json
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
+from safetensors.torch import save_file as save_torch_file
 from support.golden import TINY_SHARDED, TINY_SINGLE
 
 from groot_ros.checkpoint import WeightFiles, open_checkpoint
@@ -218,3 +220,38 @@ def test_a_file_that_disappears_while_it_is_read_is_named(single):
     (single / "model.safetensors").unlink()
     with pytest.raises(CheckpointError, match=r"model\.safetensors cannot be read"):
         next(weights.tensors())
+
+
+def test_of_a_tensor_only_the_wanted_row_is_read():
+    weights = WeightFiles(TINY_SINGLE)
+    name = "action_head.state_encoder.layer1.W"
+    whole = dict(weights.tensors(name))[name]
+    for row in (0, 2, whole.shape[0] - 1):
+        assert torch.equal(dict(weights.tensors(name, rows={name: row}))[name], whole[row : row + 1])
+    with pytest.raises(CheckpointError, match=rf"the tensor {name} of shape .* has no row 32"):
+        list(weights.tensors(name, rows={name: 32}))
+
+
+def test_a_file_that_shrinks_after_it_was_opened_is_named(tmp_path):
+    shutil.copytree(TINY_SINGLE, tmp_path / "checkpoint")
+    weights = WeightFiles(tmp_path / "checkpoint")
+    file = tmp_path / "checkpoint" / "model.safetensors"
+    with file.open("r+b") as stream:
+        stream.truncate(file.stat().st_size - 10)
+    with pytest.raises(CheckpointError, match=r"model.safetensors cannot be read \(it ends inside the tensor"):
+        list(weights.tensors())
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.uint8, torch.bool])
+def test_every_type_of_tensor_is_read_as_it_was_written(tmp_path, dtype):
+    values = {
+        "a": torch.arange(6).view(2, 3).to(dtype),
+        "b": torch.tensor(1).to(dtype),
+        "c": torch.zeros(0, 4).to(dtype),
+    }
+    save_torch_file(values, tmp_path / "model.safetensors")
+    found = dict(WeightFiles(tmp_path).tensors())
+    assert found.keys() == values.keys()
+    for name, tensor in values.items():
+        assert found[name].dtype == dtype
+        assert torch.equal(found[name], tensor)

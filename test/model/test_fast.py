@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from support.golden import GoldenCase, case_names, load_case
-from support.networks import ENCODER_INPUTS, backbone_config, encode, golden_inputs, model_config, sample, tiny_network
+from support.golden import TINY_SINGLE, GoldenCase, case_names, load_case
+from support.networks import (
+    ENCODER_INPUTS,
+    backbone_config,
+    encode,
+    golden_inputs,
+    model_config,
+    sample,
+    tiny_network,
+    weights,
+)
 
+from groot_ros.checkpoint import WeightFiles
 from groot_ros.errors import ModelError
 from groot_ros.model import GrootN17, RealTimeChunking, load_model
-from groot_ros.model.fast import FastNetwork
+from groot_ros.model.fast import FastNetwork, load_fast
 from groot_ros.model.fast import network as fast_module
 from groot_ros.model.fast.network import PreparedFeatures
 from groot_ros.model.fast.prompt import REMEMBERED_PROMPTS, TokenChoice
@@ -284,3 +295,38 @@ def test_another_activation_of_the_vision_tower_is_refused() -> None:
     network.backbone.config.vision.hidden_act = "silu"
     with pytest.raises(ModelError, match=r"vision_config.hidden_act 'silu'; GR00T N1.7 has the tanh form"):
         FastNetwork(network, 0)
+
+
+def test_loading_for_one_embodiment_reads_its_projectors_alone_and_gives_the_same_actions() -> None:
+    case = load_case("model", "libero_sim_b1")
+    inputs = golden_inputs(case)
+    read: list[tuple[str, torch.Tensor]] = []
+
+    def tensors(rows: Mapping[str, int]) -> Iterator[tuple[str, torch.Tensor]]:
+        for entry in WeightFiles(TINY_SINGLE).tensors(rows=rows):
+            read.append(entry)
+            yield entry
+
+    fast = load_fast(model_config(), backbone_config(), tensors, 2, device="cpu", dtype=torch.float32)
+    specific = [tensor for name, tensor in read if name.endswith((".W", ".b"))]
+    assert len(specific) == 14
+    assert {tensor.shape[0] for tensor in specific} == {1}
+    wanted = fast_sample(FastNetwork(tiny_network(), 2), inputs, case["initial_noise"])
+    assert np.array_equal(fast_sample(fast, inputs, case["initial_noise"]), wanted)
+    with pytest.raises(ModelError, match="embodiment_id is 32; this network has projectors 0 to 31"):
+        load_fast(model_config(), backbone_config(), tensors, 32, device="cpu", dtype=torch.float32)
+
+
+def test_tensors_that_are_given_away_become_the_weights_and_others_are_copied() -> None:
+    name = "action_head.model.proj_out_2.weight"
+    for given_away in (False, True):
+        tensors = weights()
+        network = load_model(
+            model_config(),
+            backbone_config(),
+            tensors.items(),
+            device="cpu",
+            dtype=torch.float32,
+            given_away=given_away,
+        )
+        assert (dict(network.named_parameters())[name].data_ptr() == tensors[name].data_ptr()) == given_away
