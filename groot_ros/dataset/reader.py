@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -73,6 +74,19 @@ class _Caches:
 
     rows: OrderedDict[Path, dict[str, NDArray[Any]]] = field(default_factory=OrderedDict)
     videos: OrderedDict[Path, VideoReader] = field(default_factory=OrderedDict)
+    process: int = field(default_factory=os.getpid)
+    inherited: list[OrderedDict[Path, VideoReader]] = field(default_factory=list)
+
+    def own_videos(self) -> OrderedDict[Path, VideoReader]:
+        """Return the videos that this process has opened.
+
+        Those of the process that it was forked from are useless here: their decoders wait for threads that were not
+        forked, also when they are closed. So they are set aside.
+        """
+        if self.process != os.getpid():
+            self.inherited.append(self.videos)
+            self.videos, self.process = OrderedDict(), os.getpid()
+        return self.videos
     stamps: OrderedDict[Path, EpisodeStamps | None] = field(default_factory=OrderedDict)
 
     def __reduce__(self) -> tuple[type[_Caches], tuple[()]]:
@@ -277,7 +291,7 @@ class Dataset:
         return cache[path]
 
     def _open_video(self, path: Path, feature: str) -> VideoReader:
-        cache = self._caches.videos
+        cache = self._caches.own_videos()
         if path not in cache:
             if not path.is_file():
                 raise DatasetError(_missing_video(path, feature))
