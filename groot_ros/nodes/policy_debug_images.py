@@ -13,6 +13,7 @@ from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import Image
 
 from groot_ros.nodes.command_messages import image_message
+from groot_ros.nodes.quiet import QUIET
 
 SHORTEST_PERIOD_S = 0.2
 
@@ -29,7 +30,9 @@ class DebugImages:
     def __init__(self, node: LifecycleNode, cameras: Iterable[str]) -> None:
         self._node = node
         self._publishers: dict[str, Any] = {
-            camera: node.create_lifecycle_publisher(Image, f"~/debug/{camera}", qos_profile_sensor_data)
+            camera: node.create_lifecycle_publisher(
+                Image, f"~/debug/{camera}", qos_profile_sensor_data, event_callbacks=QUIET
+            )
             for camera in cameras
         }
         self._last = 0.0

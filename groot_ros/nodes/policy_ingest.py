@@ -32,7 +32,7 @@ class Ingest:
         node: The node whose subscriptions they are.
         contract: The topics.
         aligner: Where the messages go.
-        on_frame: Called after a frame that counts.
+        on_frame: Called after a frame that counts; ``is_reference`` says whether it is of the reference camera.
         on_state: Called after a state that counts.
 
     """
@@ -43,7 +43,7 @@ class Ingest:
         contract: Contract,
         aligner: Aligner,
         *,
-        on_frame: Callable[[], None],
+        on_frame: Callable[..., None],
         on_state: Callable[[], None],
     ) -> None:
         self._node = node
@@ -108,6 +108,7 @@ class Ingest:
 
     def _callback(self, topic: IntakeTopic) -> Callable[[Any], None]:
         arrivals = [self._arrivals[camera] for camera in topic.cameras]
+        is_reference = next(iter(self._contract.cameras)) in topic.cameras
 
         def receive(message: Any) -> None:  # noqa: ANN401 - a ROS message
             now_ns = int(self._clock.now().nanoseconds)
@@ -115,7 +116,7 @@ class Ingest:
                 camera_arrivals.append(now_ns)
             taken = self._intake.take(topic.name, message, now_ns)
             if taken.frame:
-                self._on_frame()
+                self._on_frame(is_reference=is_reference)
             if taken.state:
                 self._on_state()
 

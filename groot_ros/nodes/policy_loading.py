@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 
 from groot_ros.contract import Contract, load_contract
 from groot_ros.errors import ContractError
@@ -55,6 +57,8 @@ def load(settings: ConfigureSettings, receive_description: Callable[[str], str])
 
     """
     contract = load_contract(settings.contract)
+    # One core stays free for callbacks, also where the network itself runs on the CPU.
+    torch.set_num_threads(min(torch.get_num_threads(), max((os.cpu_count() or 1) - 1, 1)))
     policy = GrootPolicy.from_checkpoint(
         settings.checkpoint,
         settings.embodiment_tag or contract.embodiment_tag,

@@ -19,6 +19,7 @@ from groot_ros.nodes.policy_loading import load
 from groot_ros.nodes.policy_parameters import PolicyParameters
 from groot_ros.nodes.policy_services import PolicyServices
 from groot_ros.nodes.policy_session import PolicySession
+from groot_ros.nodes.quiet import QUIET
 
 SUPERVISION_PERIOD_S = 0.1
 """Also the period of the heartbeat and of ``~/status``."""
@@ -37,9 +38,9 @@ class PolicyNode(LifecycleNode):
         self._last_diagnostics_s = -float("inf")
         self.parameters = PolicyParameters(self, lambda: self.session is not None)
         self._starts_itself = self.parameters.autostart
-        self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
-        self._status = self.create_publisher(DiagnosticStatus, "~/status", 10)
-        self._heartbeat = self.create_publisher(Header, "~/heartbeat", 10)
+        self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10, event_callbacks=QUIET)
+        self._status = self.create_publisher(DiagnosticStatus, "~/status", 10, event_callbacks=QUIET)
+        self._heartbeat = self.create_publisher(Header, "~/heartbeat", 10, event_callbacks=QUIET)
         PolicyServices(self, self)
         # By a steady clock: what hangs must be said also when simulated time stands still.
         steady = Clock(clock_type=ClockType.STEADY_TIME)

@@ -23,6 +23,7 @@ from groot_ros.contract.outputs import (
 from groot_ros.execution.commands import Command, GripperCommand
 from groot_ros.nodes.command_messages import CONVERSIONS
 from groot_ros.nodes.gripper_goals import GripperGoals
+from groot_ros.nodes.quiet import QUIET
 
 DEPTH = 10
 LAST_WORD_S = 0.2
@@ -57,7 +58,9 @@ class Outputs:
             if isinstance(target, GripperCommandOutput):
                 self._grippers[name] = GripperGoals(node, target)
             else:
-                self._publishers[name] = node.create_lifecycle_publisher(MESSAGES[type(target)], target.topic, DEPTH)
+                self._publishers[name] = node.create_lifecycle_publisher(
+                    MESSAGES[type(target)], target.topic, DEPTH, event_callbacks=QUIET
+                )
 
     def send(self, commands: Iterable[Command]) -> None:
         """Send commands now; may be called from any one thread at a time."""

@@ -26,9 +26,12 @@ from groot_ros.nodes.policy_motion import Motion
 from groot_ros.nodes.policy_outputs import Outputs
 from groot_ros.nodes.policy_parameters import PolicyParameters
 from groot_ros.nodes.policy_worker import InferenceWorker, Job, Outcome
+from groot_ros.nodes.quiet import QUIET
 from groot_ros.observation import NANOSECONDS_PER_SECOND, ActionChunk
 
 CHUNK_DEPTH = 10
+STATES_AWAITED = 10
+"""So many messages of state after a frame may be the first one that is newer than it; supervision finds later ones."""
 SLOW_CHECK_S = 0.5
 """How often the graph and the file system are looked at."""
 
@@ -58,7 +61,9 @@ class PolicySession:
         self._gate = MotionGate(self.contract, self.policy.embodiment.statistics)
         self._ledger = Ledger()
         self._outputs = Outputs(node, self.contract)
-        self._chunks: Any = node.create_lifecycle_publisher(JointTrajectory, "~/action_chunk", CHUNK_DEPTH)
+        self._chunks: Any = node.create_lifecycle_publisher(
+            JointTrajectory, "~/action_chunk", CHUNK_DEPTH, event_callbacks=QUIET
+        )
         self._debug = DebugImages(node, self.contract.cameras)
         self._motion = Motion(self.contract, loaded.executor, self._outputs, self._clock)
         self._outcomes: deque[Outcome] = deque()
@@ -70,7 +75,7 @@ class PolicySession:
         self.is_enabled = False
         self.has_news = False
         self._generation = 0
-        self._awaits_reference = False
+        self._states_awaited = 0
         self._is_inferring = False  # from the hand-over of a job until its outcome has been taken
         self._last_reference_ns: int | None = None
         self._last_inferred_ns: int | None = None
@@ -156,6 +161,7 @@ class PolicySession:
             "now_ns": self._now_ns(),
             "is_active": self.is_active,
             "is_busy": self._is_inferring,
+            "chunks": self._ledger.chunks,
             "messages": dict(self._ingest.counts),
         }
 
@@ -237,16 +243,18 @@ class PolicySession:
     def _now_ns(self) -> int:
         return int(self._clock.now().nanoseconds)
 
-    def _on_frame(self) -> None:
-        self._awaits_reference = True
+    def _on_frame(self, *, is_reference: bool) -> None:
+        if is_reference:
+            self._states_awaited = STATES_AWAITED
         if self.is_active:
             self._consider()
 
     def _on_state(self) -> None:
         if self._gate.readings is None:
             self._read_state()
-        # A frame waits for the state sample after it; without one, states alone bring nothing new.
-        if self._awaits_reference and self.is_active:
+        # A frame of the reference camera waits for the state after it; else states alone bring nothing new.
+        if self._states_awaited > 0 and self.is_active:
+            self._states_awaited -= 1
             self._consider()
 
     def _read_state(self) -> None:
@@ -290,7 +298,7 @@ class PolicySession:
             if isinstance(state, NotReady):
                 return
             self._last_reference_ns = reference
-            self._awaits_reference = False
+            self._states_awaited = 0
             self._ledger.observations += 1
             self._motion.observe(state, reference, complete=True)
         if not self._is_inferring and self._worker.is_alive:
