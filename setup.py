@@ -40,7 +40,10 @@ setup(
     ],
     python_requires=">=3.10",
     install_requires=requirements("requirements.txt", "requirements/rosdep.txt"),
-    extras_require={"test": requirements("requirements/test.txt")},
+    extras_require={
+        "test": requirements("requirements/test.txt"),
+        "train": requirements("requirements/train.txt"),
+    },
     zip_safe=False,
     entry_points={"console_scripts": executables()},
 )

@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RUNTIME_FILES = ("requirements.txt", "requirements/rosdep.txt", "requirements/build.txt")
 WHEELS_FILE = "requirements/ros_wheels.txt"
 TEST_FILE = "requirements/test.txt"
+TRAIN_FILE = "requirements/train.txt"
 TESTED_FILE = "requirements/tested.txt"
 STAMP = "groot_ros.stamp"
 # These are built against numpy's binary interface: the tested versions need numpy 2.
@@ -74,7 +75,7 @@ def make_plan(base: BasePython, *, tests: bool, replaced: tuple[str, ...] = ()) 
     ros = base.ros_distro is not None
     torch = "torch" in base.modules
     overlay = ros or torch
-    files = [*RUNTIME_FILES, *(() if ros else (WHEELS_FILE,)), *((TEST_FILE,) if tests else ())]
+    files = [*RUNTIME_FILES, *(() if ros else (WHEELS_FILE,)), *((TRAIN_FILE, TEST_FILE) if tests else ())]
     requirements, constraints = read_lines(*files), read_lines(TESTED_FILE)
     notes, imports = [], ["rclpy", "torch", "transformers", "cv2", "scipy"]
 

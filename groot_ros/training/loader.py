@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import cv2
@@ -30,15 +31,25 @@ class BatchLoader:
         end: Number of the batch after the last one.
         device: Where batches are wanted.
         workers: Processes that make batches; 0 makes them in the thread.
-
-    Attributes:
-        first: The batch that the next iteration begins with.
+        first: Says with which batch an iteration begins.
+        waited: Is told how many seconds the consumer waited for a batch.
 
     """
 
-    def __init__(self, maker: BatchMaker, order: SampleOrder, *, end: int, device: torch.device, workers: int) -> None:
+    def __init__(
+        self,
+        maker: BatchMaker,
+        order: SampleOrder,
+        *,
+        end: int,
+        device: torch.device,
+        workers: int,
+        first: Callable[[], int] = lambda: 0,
+        waited: Callable[[float], None] = lambda _seconds: None,
+    ) -> None:
         self.dataset = maker
-        self.first = 0
+        self._first = first
+        self._waited = waited
         self._order = order
         self._end = end
         self._device = device
@@ -62,7 +73,12 @@ class BatchLoader:
         producer = threading.Thread(target=self._produce, args=(ready, stop), name="next-batch", daemon=True)
         producer.start()
         try:
-            while (batch := ready.get()) is not _END:
+            while True:
+                asked = time.perf_counter()
+                batch = ready.get()
+                self._waited(time.perf_counter() - asked)
+                if batch is _END:
+                    return
                 if isinstance(batch, BaseException):
                     raise batch
                 yield self._handed_over(batch)
@@ -91,7 +107,7 @@ class BatchLoader:
     def _loader(self) -> DataLoader[Batch]:
         return DataLoader(
             self.dataset,
-            batch_sampler=BatchNumbers(self._order, self.first, self._end),
+            batch_sampler=BatchNumbers(self._order, self._first(), self._end),
             collate_fn=_as_made,
             num_workers=self._workers,
             pin_memory=self._device.type == "cuda",

@@ -1,0 +1,285 @@
+"""A whole fine-tuning: look at the data, train, and leave a checkpoint that a robot can run."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from rich.console import Console
+from transformers import TrainingArguments
+
+from groot_ros.checkpoint import open_checkpoint
+from groot_ros.checkpoint.weights import SINGLE
+from groot_ros.checkpoint.writing import write_json
+from groot_ros.contract import Contract, load_contract
+from groot_ros.dataset.quality.html import write_html
+from groot_ros.dataset.quality.report import check_dataset
+from groot_ros.dataset.quality.text import print_report, verdict
+from groot_ros.dataset.reader import Dataset, open_dataset
+from groot_ros.dataset.windows import TrainingWindows
+from groot_ros.errors import TrainingError
+from groot_ros.policy import select_device
+from groot_ros.processing.processor import Processor
+from groot_ros.training.batches import BatchMaker
+from groot_ros.training.config import FinetuneConfig
+from groot_ros.training.draws import DrawOptions
+from groot_ros.training.embodiment import Target, training_target, window_spec
+from groot_ros.training.failures import plain_failures
+from groot_ros.training.memory import estimate_memory
+from groot_ros.training.network import TrainedNetwork
+from groot_ros.training.packing import image_input_format
+from groot_ros.training.pictures import write_camera_pictures, write_curves
+from groot_ros.training.trainer import FinetuneTrainer, StepHooks, newest_checkpoint
+from groot_ros.training.tuning import add_adapters, set_tuned
+from groot_ros.training.validation import held_out_episodes, spread_windows
+from groot_ros.training.weights import initial_network, scratch_checkpoint
+
+CONFIG_FILE = "finetune.json"
+HISTORY_FILE = "training_log.json"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a training ended.
+
+    Attributes:
+        output: Folder of the checkpoint.
+        steps: Optimiser steps that were done, those before a resume included.
+        history: What was logged.
+        interrupted: Whether it was stopped by hand before its end.
+
+    """
+
+    output: Path
+    steps: int
+    history: list[dict[str, float]]
+    interrupted: bool
+
+
+def finetune(config: FinetuneConfig, *, resume: bool = False, console: Console | None = None) -> Outcome:
+    """Fine-tune.
+
+    Args:
+        config: The configuration.
+        resume: Go on from the newest complete checkpoint of the output folder.
+        console: Where reports go; by default the terminal.
+
+    Raises:
+        GrootError: Something does not fit, or the training cannot go on; one sentence that says how to mend it.
+
+    """
+    arguments = training_arguments(config)
+    console = console or Console(quiet=arguments.process_index != 0)
+    resumed = _resumed(config, resume=resume)
+    contract = load_contract(config.contract) if config.contract else None
+    dataset = open_dataset(config.dataset)
+    base = open_checkpoint(config.base_model, backbone=config.backbone, allow_download=config.allow_download)
+    target = training_target(scratch_checkpoint(base, config.from_scratch), dataset, contract, config)
+    with plain_failures(config.output), arguments.main_process_first(desc="reports"):
+        if arguments.process_index == 0:
+            config.output.mkdir(parents=True, exist_ok=True)
+            write_json(config.output / CONFIG_FILE, config.model_dump(mode="json"))
+            if resumed is None:
+                _report_on(dataset, config, target, console)
+    maker, validation = _makers(dataset, config, target)
+    network = _network(config, target, arguments)
+    if arguments.process_index == 0 and resumed is None:
+        pictures = write_camera_pictures(maker, _without_augmentation(maker), config.output / "cameras")
+        console.print(f"what training and policy see: {', '.join(map(str, pictures))}")
+    console.print(estimate_memory(network, arguments.device, averaged=config.ema_decay is not None).sentence())
+    learning = sum(p.numel() for p in network.parameters() if p.requires_grad)
+    console.print(
+        f"{len(maker)} windows; {learning:,} of {sum(p.numel() for p in network.parameters()):,} weights learn"
+    )
+    hooks = StepHooks()
+    trainer = FinetuneTrainer(
+        network,
+        config,
+        target,
+        maker,
+        validation=validation,
+        contract=contract,
+        arguments=arguments,
+        callbacks=[hooks],
+    )
+    hooks.after_step = trainer.after_step
+    with plain_failures(config.output), _stopped_by_ctrl_c(hooks, console):
+        trainer.train(resume_from_checkpoint=str(resumed) if resumed else None)
+        trainer.refuse_bad_loss()
+        trainer.save_model()
+    outcome = Outcome(config.output, trainer.state.global_step, list(trainer.state.log_history), hooks.stop)
+    if arguments.process_index == 0:
+        _finish(outcome, config, target, contract, console)
+    return outcome
+
+
+def training_arguments(config: FinetuneConfig) -> TrainingArguments:
+    """The configuration in transformers' words.
+
+    Raises:
+        TrainingError: The batch cannot be shared among the devices.
+        DeviceError: The device is not there.
+
+    """
+    device = select_device(config.device)
+    bfloat16 = config.precision == "bfloat16" or (config.precision == "auto" and device.type == "cuda")
+    arguments = TrainingArguments(
+        output_dir=str(config.output),
+        max_steps=config.steps,
+        gradient_accumulation_steps=config.accumulation,
+        learning_rate=config.learning_rate,
+        max_grad_norm=config.max_gradient_norm,
+        bf16=bfloat16,
+        tf32=True if device.type == "cuda" else None,
+        use_cpu=device.type == "cpu",
+        seed=config.seed,
+        logging_steps=config.log_every,
+        logging_nan_inf_filter=False,
+        save_strategy="steps",
+        save_steps=config.save_every,
+        save_total_limit=config.keep,
+        eval_strategy="steps" if config.validation.episodes else "no",
+        eval_steps=config.validation.every,
+        report_to=list(config.report_to),
+        ignore_data_skip=True,
+        remove_unused_columns=False,
+        label_names=[],
+        ddp_find_unused_parameters=False,
+        disable_tqdm=not sys.stderr.isatty(),
+        log_level="error",
+    )
+    shared, rest = divmod(config.batch_size, arguments.world_size)
+    if rest or not shared:
+        msg = (
+            f"batch_size is {config.batch_size}, which cannot be shared among {arguments.world_size} processes; take a "
+            "multiple of their number"
+        )
+        raise TrainingError(msg)
+    arguments.per_device_train_batch_size = shared
+    return arguments
+
+
+def _resumed(config: FinetuneConfig, *, resume: bool) -> Path | None:
+    newest = newest_checkpoint(config.output)
+    if resume:
+        if newest is None:
+            msg = f"{config.output} holds no complete checkpoint to resume from; start without --resume"
+            raise TrainingError(msg)
+        return newest
+    if newest is not None or (config.output / SINGLE).exists():
+        msg = f"{config.output} holds a training already; go on with --resume, or give another output folder"
+        raise TrainingError(msg)
+    return None
+
+
+def _report_on(dataset: Dataset, config: FinetuneConfig, target: Target, console: Console) -> None:
+    if config.check_dataset == "skip":
+        return
+    horizon = target.checkpoint.embodiment(target.tag).horizon
+    report = check_dataset(dataset.root, horizon=horizon, quick=config.check_dataset == "quick")
+    print_report(report, console)
+    write_html(report, config.output / "dataset.html")
+    if report.has_errors:
+        msg = (
+            f"{dataset.root}: {verdict(report)} ({config.output / 'dataset.html'}); or set check_dataset to skip to train "
+            "on it as it is"
+        )
+        raise TrainingError(msg)
+
+
+def _makers(
+    dataset: Dataset, config: FinetuneConfig, target: Target
+) -> tuple[BatchMaker, tuple[BatchMaker, list[int]] | None]:
+    checkpoint, modalities = target.checkpoint, target.checkpoint.processor.modality_configs[target.tag]
+    held_out = held_out_episodes(dataset, config.validation)
+    kept = [episode for episode in range(len(dataset.episodes)) if episode not in held_out]
+    spec = window_spec(modalities, config.annotation)
+    processor = Processor(checkpoint, target.tag)
+    options = DrawOptions.of(
+        checkpoint.processor,
+        checkpoint.config,
+        seed=config.seed,
+        frames=len(modalities.video.modality_keys) * len(modalities.video.delta_indices),
+        noise_draws=config.noise_draws,
+    )
+    # The class is asked here, before Trainer and Accelerate wrap its instance.
+    wanted = image_input_format(TrainedNetwork)
+    maker = BatchMaker(
+        TrainingWindows(dataset, spec, kept),
+        processor,
+        options,
+        state_dropout=checkpoint.processor.state_dropout_prob,
+        input_format=wanted,
+    )
+    if not held_out:
+        return maker, None
+    windows = TrainingWindows(dataset.independent(), spec, held_out)
+    judge = BatchMaker(windows, processor, options, state_dropout=0.0, input_format=wanted, augment=False)
+    return maker, (judge, spread_windows(windows, config.validation.windows))
+
+
+def _without_augmentation(maker: BatchMaker) -> BatchMaker:
+    return BatchMaker(
+        maker.windows, maker.processor, maker.options, state_dropout=0.0, input_format=maker.input_format, augment=False
+    )
+
+
+def _network(config: FinetuneConfig, target: Target, arguments: TrainingArguments) -> TrainedNetwork:
+    network = initial_network(target, torch.device("cpu"), torch.float32, config.from_scratch)
+    set_tuned(network, config.tune, config.lora)
+    if config.lora is not None:
+        add_adapters(network, config.lora)
+    frozen_backbone = not any(p.requires_grad for p in network.backbone.parameters())
+    if arguments.bf16 and frozen_backbone:
+        for parameter in network.backbone.parameters():  # what learns stays in float32
+            parameter.data = parameter.data.to(torch.bfloat16)
+    trained = TrainedNetwork(network)
+    if config.gradient_checkpointing:
+        trained.recompute_activations()
+    return trained
+
+
+@contextmanager
+def _stopped_by_ctrl_c(hooks: StepHooks, console: Console) -> Iterator[None]:
+    """The first Ctrl-C saves and stops after the step that is under way, the second stops at once."""
+
+    def stop(_signal: int, _frame: object) -> None:
+        if hooks.stop:
+            raise KeyboardInterrupt
+        hooks.stop = True
+        console.print("stopping after this step, with a checkpoint; press Ctrl-C again to stop at once")
+
+    previous: Callable[..., object] | int | None = signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)
+
+
+def _finish(
+    outcome: Outcome, config: FinetuneConfig, target: Target, contract: Contract | None, console: Console
+) -> None:
+    write_json(config.output / HISTORY_FILE, outcome.history)
+    write_curves(outcome.history, config.output / "curves.png")
+    logging.getLogger(__name__).info("training ended after %d steps", outcome.steps)
+    if outcome.interrupted and outcome.steps < config.steps:
+        console.print(f"stopped after {outcome.steps} of {config.steps} steps; --resume goes on with it")
+        return
+    console.print(
+        f"{outcome.output}: the checkpoint of {target.tag}, after {outcome.steps} steps; curves in curves.png"
+    )
+    if contract is not None:
+        console.print("run it:", launch_line(config.output), sep="\n", soft_wrap=True)
+
+
+def launch_line(output: Path) -> str:
+    """The command that drives a robot with the result."""
+    folder = output.resolve()
+    return f"  ros2 launch groot_ros groot.launch.py checkpoint:={folder} contract:={folder / 'contract.yaml'}"

@@ -1,0 +1,74 @@
+"""Pictures that a person looks at: what the network sees before the first step, and how the training went."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import cv2
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from torch import Tensor
+
+from groot_ros.training.batches import BatchMaker
+from groot_ros.training.packing import as_levels
+
+Picture = NDArray[np.uint8]
+
+
+def write_camera_pictures(maker: BatchMaker, evaluation: BatchMaker, directory: Path) -> list[Path]:
+    """Write one picture a camera: the newest frame of a sample as training and as the policy see it, side by side.
+
+    Args:
+        maker: Of the training.
+        evaluation: Without augmentation.
+        directory: Where ``<camera>.png`` go.
+
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    middle = len(maker.windows) // 2
+    window, draw = maker.windows[middle], maker.options.draw(0, middle)
+    seen = [each.make([window], [draw]) for each in (maker, evaluation)]
+    paths = []
+    for place, camera in enumerate(maker.processor.cameras.keys):
+        pair = [_newest(batch["images"][place]) for batch in seen]
+        height = max(picture.shape[0] for picture in pair)
+        gap = np.full((height, 8, 3), 255, np.uint8)
+        together = np.concatenate([_as_high(pair[0], height), gap, _as_high(pair[1], height)], axis=1)
+        path = directory / f"{camera}.png"
+        cv2.imwrite(str(path), np.ascontiguousarray(together[..., ::-1]))
+        paths.append(path)
+    return paths
+
+
+def _newest(images: Tensor) -> Picture:
+    frame: Picture = as_levels(images[0, -1]).permute(1, 2, 0).numpy()
+    return frame
+
+
+def _as_high(picture: Picture, height: int) -> Picture:
+    below = height - picture.shape[0]
+    return np.pad(picture, ((0, below), (0, 0), (0, 0)), constant_values=255)
+
+
+def write_curves(history: Sequence[dict[str, float]], path: Path) -> None:
+    """Plot the loss of training and validation and the errors of every action group over the steps."""
+    figure = Figure(figsize=(9, 3.4), layout="constrained")
+    FigureCanvasAgg(figure)
+    losses, errors = figure.subplots(1, 2)
+    for key, label in (("loss", "training"), ("eval_loss", "held-out episodes")):
+        points = [(entry["step"], entry[key]) for entry in history if key in entry]
+        if points:
+            losses.plot(*zip(*points, strict=True), label=label)
+    losses.set(xlabel="step", ylabel="flow-matching loss", yscale="log")
+    losses.legend()
+    groups = sorted({key for entry in history for key in entry if key.startswith("eval_") and key.endswith("_mae")})
+    for key in groups:
+        points = [(entry["step"], entry[key]) for entry in history if key in entry]
+        errors.plot(*zip(*points, strict=True), label=key.removeprefix("eval_").removesuffix("_mae"))
+    errors.set(xlabel="step", ylabel="mean absolute error of a chunk, policy units")
+    if groups:
+        errors.legend()
+    figure.savefig(path, dpi=110)
