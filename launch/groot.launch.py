@@ -1,4 +1,4 @@
-"""Start groot_policy with a robot contract and a checkpoint, and bring it to active.
+"""Start groot_policy with a robot contract and a checkpoint, bring it to active, and let the watchdog look after it.
 
     ros2 launch groot_ros groot.launch.py checkpoint:=~/models/my_robot contract:=my_robot.yaml
     ros2 launch groot_ros groot.launch.py ... dry_run:=false        then call /groot_policy/enable
@@ -11,7 +11,7 @@ from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, SetEnvironmentVariable
 from launch.conditions import IfCondition
 from launch.substitutions import LaunchConfiguration, PathJoinSubstitution, PythonExpression
-from launch_ros.actions import LifecycleNode
+from launch_ros.actions import LifecycleNode, Node
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
 
@@ -64,4 +64,14 @@ def generate_launch_description():
         output="screen",
         emulate_tty=True,
     )
-    return LaunchDescription([*arguments, *profile, policy])
+    watchdog = Node(
+        package="groot_ros",
+        executable="watchdog",
+        name="groot_watchdog",
+        namespace=LaunchConfiguration("namespace"),
+        parameters=[{name: parameters[name] for name in ("contract", "use_sim_time")}],
+        ros_arguments=["--log-level", LaunchConfiguration("log_level")],
+        output="screen",
+        emulate_tty=True,
+    )
+    return LaunchDescription([*arguments, *profile, policy, watchdog])

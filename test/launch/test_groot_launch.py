@@ -73,6 +73,12 @@ def test_the_node_becomes_active_in_its_namespace_with_the_profile_and_in_dry_ru
         answer = listener.call(SetBool, f"{NODE}/enable", SetBool.Request(data=True))
         assert not answer.success
         assert "dry_run:=false" in answer.message
+        names = ["contract", "heartbeat"]
+        request = GetParameters.Request(names=names)
+        response = listener.call(GetParameters, "/left/groot_watchdog/get_parameters", request)
+        contract, heartbeat = response.values
+        assert contract.string_value.endswith("demo.yaml")
+        assert heartbeat.string_value == "groot_policy/heartbeat"
         environment = environment_of_the_node()
         profile = str(SHARE / "config" / "fastdds_shared_memory.xml")
         assert environment["FASTDDS_DEFAULT_PROFILES_FILE"] == profile

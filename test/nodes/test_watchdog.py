@@ -171,7 +171,7 @@ def test_nothing_is_sent_before_a_heartbeat_and_while_it_beats(guarded):
     guarded.listener.spin(0.8)
     guarded.beat(1.5)
     assert not any(heard.values())
-    assert guarded.diagnosis() == "the heartbeat is well"
+    guarded.listener.wait_for(lambda: guarded.diagnosis() == "the heartbeat is well", "diagnosis")
 
 
 def test_one_hold_on_every_output_when_the_heartbeat_ends_and_the_next_only_after_another_heartbeat(guarded):
@@ -202,7 +202,8 @@ def test_one_hold_on_every_output_when_the_heartbeat_ends_and_the_next_only_afte
     assert heard["twist"][-1].twist.linear.x == heard["twist"][-1].twist.angular.z == 0.0
     assert heard["pose"][-1].pose.position.y == 0.2
     assert heard["wheels"][-1].data.tolist() == [0.0, 0.0]
-    assert "a hold was sent on trajectory, array, finger, twist, pose, wheels" in guarded.diagnosis()
+    everything = "a hold was sent on trajectory, array, finger, twist, pose, wheels"
+    guarded.listener.wait_for(lambda: everything in guarded.diagnosis(), "account of the hold")
     guarded.listener.spin(1.0)
     assert all(len(messages) == 2 for messages in heard.values()), "once"
     guarded.beat()
