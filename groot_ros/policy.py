@@ -15,29 +15,16 @@ from torch import Tensor
 
 from groot_ros.checkpoint import Checkpoint, Embodiment, open_checkpoint
 from groot_ros.errors import CheckpointError, DeviceError, ObservationError
-from groot_ros.model.loading import load_model
-from groot_ros.model.model import GrootN17
+from groot_ros.model.fast import FastNetwork, load_fast
 from groot_ros.model.sampler import RealTimeChunking
 from groot_ros.observation import NANOSECONDS_PER_SECOND, ActionChunk, ImageInputFormat, Observation
+from groot_ros.prediction import DirectRoad, GraphRoad, Road, StageTimings
 from groot_ros.processing.processor import Processor
 from groot_ros.processing.rollout import RolloutTransform, rollout_transform
 
+__all__ = ["DTYPES", "GrootPolicy", "PrefixReport", "StageTimings", "agreed_rate", "select_device", "select_dtype"]
+
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-
-
-@dataclass(frozen=True)
-class StageTimings:
-    """Where the time of one prediction went, seconds; the columns of NVIDIA's own benchmark."""
-
-    data_processing_s: float
-    backbone_s: float
-    action_head_s: float
-    decode_s: float
-
-    @property
-    def total_s(self) -> float:
-        """End to end, from the observation to physical actions."""
-        return self.data_processing_s + self.backbone_s + self.action_head_s + self.decode_s
 
 
 @dataclass(frozen=True)
@@ -69,7 +56,7 @@ class GrootPolicy:
         self,
         checkpoint: Checkpoint,
         processor: Processor,
-        network: GrootN17,
+        network: FastNetwork,
         *,
         rate_hz: float,
         rollout: RolloutTransform,
@@ -79,6 +66,7 @@ class GrootPolicy:
         self.network = network
         self.rate_hz = rate_hz
         self._rollout = rollout
+        self._road: Road = (GraphRoad if self.device.type == "cuda" else DirectRoad)(processor, network)
         self._action_names = self._numbered_names()
         self._generator = torch.Generator(device=self.device)
         self._generator.seed()
@@ -118,16 +106,19 @@ class GrootPolicy:
         checkpoint = open_checkpoint(path, backbone=backbone, allow_download=allow_download)
         target = select_device(device)
         number_type = select_dtype(dtype, target)
-        network = load_model(
+        processor = Processor(checkpoint, embodiment_tag)
+        weights = checkpoint.weights()
+        network = load_fast(
             checkpoint.config,
             checkpoint.backbone.config,
-            checkpoint.weights().tensors(),
+            lambda rows: weights.tensors(rows=rows),
+            processor.embodiment.id,
             device=target,
             dtype=number_type,
         )
         return cls(
             checkpoint,
-            Processor(checkpoint, embodiment_tag),
+            processor,
             network,
             rate_hz=agreed_rate(checkpoint, rate_hz),
             rollout=rollout_transform(action_decode_transform, embodiment_tag),
@@ -141,12 +132,12 @@ class GrootPolicy:
     @property
     def device(self) -> torch.device:
         """Where the network lives."""
-        return next(self.network.parameters()).device
+        return self.network.device
 
     @property
     def dtype(self) -> torch.dtype:
         """The number type of the network's weights."""
-        return next(self.network.parameters()).dtype
+        return self.network.dtype
 
     @property
     def horizon(self) -> int:
@@ -181,30 +172,18 @@ class GrootPolicy:
             ProcessingError: The actions cannot be decoded.
 
         """
-        clock = StageClock(self.device)
-        inputs = self.processor.prepare([observation]).to(self.device, self.dtype)
-        prefix, self.last_prefix = self._prefix(observation, previous_chunk, frozen_rows, ramp_rate)
-        data_processing_s = clock.lap()
-        features = self.network.encode(
-            input_ids=inputs.input_ids,
-            attention_mask=inputs.attention_mask,
-            pixel_values=inputs.pixel_values,
-            image_grid_thw=inputs.image_grid_thw,
-        )
-        backbone_s = clock.lap()
-        action_pred = self.network.sample(
-            features,
-            state=inputs.state,
-            embodiment_id=inputs.embodiment_id,
-            noise=self.noise(1, seed),
-            rtc=prefix,
-        )
-        action_head_s = clock.lap()
-        groups = self.processor.decode(action_pred.float().cpu().numpy(), [observation])[0]
+
+        def prefix() -> RealTimeChunking | None:
+            chunking, self.last_prefix = self._prefix(observation, previous_chunk, frozen_rows, ramp_rate)
+            return chunking
+
+        predicted = self._road(observation, self.noise(1, seed), prefix)
+        start = time.perf_counter()
+        groups = self.processor.decode(predicted.actions.numpy(), [observation])[0]
         chunk = ActionChunk(
             stamp_ns=observation.stamp_ns, period_s=1.0 / self.rate_hz, groups=groups, names=self._action_names
         )
-        self.last_timings = StageTimings(data_processing_s, backbone_s, action_head_s, clock.lap())
+        self.last_timings = StageTimings(*predicted.stage_s, decode_s=time.perf_counter() - start)
         return chunk
 
     def name_actions(self, names: Mapping[str, Sequence[str]]) -> None:
@@ -316,22 +295,6 @@ class GrootPolicy:
     def _numbered_names(self) -> dict[str, list[str]]:
         widths = self.processor.action_dimensions
         return {key: [str(index) for index in range(width)] for key, width in widths.items()}
-
-
-class StageClock:
-    """Wall time between laps; on CUDA a lap ends when the device has finished its work."""
-
-    def __init__(self, device: torch.device) -> None:
-        self._device = device
-        self._last = time.perf_counter()
-
-    def lap(self) -> float:
-        """Seconds since the last lap."""
-        if self._device.type == "cuda":
-            torch.cuda.synchronize(self._device)
-        now = time.perf_counter()
-        elapsed, self._last = now - self._last, now
-        return elapsed
 
 
 def select_device(name: str) -> torch.device:

@@ -41,15 +41,32 @@ class DeviceGeometry:
         geometry = self._geometry
         if geometry.letter_box:
             frames = _letterbox(frames)
-        if isinstance(geometry, TorchGeometry):
-            shrunk = resize_antialias(frames, *geometry.first_size, geometry.interpolation)
-        else:
-            shrunk = resize_area(frames, *geometry.resized_size(*frames.shape[1:3]))
+        shrunk = self._resize(frames, *self._shrunk_size(*frames.shape[1:3]))
         box = geometry.center_box(*shrunk.shape[1:3])
         cropped = shrunk[:, box.top : box.top + box.height, box.left : box.left + box.width]
-        if isinstance(geometry, TorchGeometry):
-            return resize_antialias(cropped, *geometry.final_size, geometry.interpolation)
-        return resize_area(cropped, *geometry.resized_size(box.height, box.width))
+        return self._resize(cropped, *self._final_size(box.height, box.width))
+
+    def size(self, height: int, width: int) -> tuple[int, int]:
+        """Height and width of the result for frames of a size."""
+        if self._geometry.letter_box:
+            height = width = max(height, width)
+        box = self._geometry.center_box(*self._shrunk_size(height, width))
+        return self._final_size(box.height, box.width)
+
+    def _shrunk_size(self, height: int, width: int) -> tuple[int, int]:
+        if isinstance(self._geometry, TorchGeometry):
+            return self._geometry.first_size
+        return self._geometry.resized_size(height, width)
+
+    def _final_size(self, height: int, width: int) -> tuple[int, int]:
+        if isinstance(self._geometry, TorchGeometry):
+            return self._geometry.final_size
+        return self._geometry.resized_size(height, width)
+
+    def _resize(self, frames: Tensor, height: int, width: int) -> Tensor:
+        if isinstance(self._geometry, TorchGeometry):
+            return resize_antialias(frames, height, width, self._geometry.interpolation)
+        return resize_area(frames, height, width)
 
 
 class DeviceImages:
@@ -66,6 +83,10 @@ class DeviceImages:
         self._geometry = DeviceGeometry(geometry)
         self._patches = patches
         self._dtype = dtype
+
+    def shaped_size(self, height: int, width: int) -> tuple[int, int]:
+        """Height and width after the geometry."""
+        return self._geometry.size(height, width)
 
     def shaped(self, cameras: Sequence[Tensor]) -> list[Tensor]:
         """Each entry ``(T, H, W, 3)`` after the geometry; all frames of one size go through it together."""

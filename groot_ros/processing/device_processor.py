@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
+from torch import Tensor
 
 from groot_ros.errors import ObservationError
 from groot_ros.observation import Observation
@@ -12,6 +13,9 @@ from groot_ros.processing.device_geometry import DeviceImages
 from groot_ros.processing.inputs import ModelInputs
 from groot_ros.processing.processor import Processor
 from groot_ros.processing.upload import FrameUpload
+
+Cameras = tuple[tuple[Tensor, ...], ...]
+"""For each observation the frames of its cameras in the order of the tag, uint8 ``(T, H, W, 3)`` on the device."""
 
 
 class DeviceProcessor:
@@ -39,29 +43,56 @@ class DeviceProcessor:
             ObservationError: An observation does not fit the embodiment, or its instruction holds a control token.
 
         """
+        cameras = self.upload(observations)
+        return self.assemble(observations, cameras, self.pixel_values(cameras))
+
+    def upload(self, observations: Sequence[Observation]) -> Cameras:
+        """Check the cameras of every observation and send their frames on the way.
+
+        Returns:
+            For each observation its cameras ``(T, H, W, 3)``, at the same addresses each time.
+
+        Raises:
+            ObservationError: There are no observations, or the cameras do not fit the embodiment.
+
+        """
         if not observations:
             msg = "no observations were given; a batch needs at least one"
             raise ObservationError(msg)
+        keys = self._processor.cameras.keys
+        ordered = [self._processor.cameras.ordered(observation.images) for observation in observations]
+        for cameras in ordered:
+            before = [frames.shape[1:3] for frames in cameras]
+            after = [self._images.shaped_size(height, width) for height, width in before]
+            self._processor.cameras.require_one_size(after, before)
+        return tuple(
+            tuple(self._upload(f"{row}.{key}", frames) for key, frames in zip(keys, cameras, strict=True))
+            for row, cameras in enumerate(ordered)
+        )
+
+    def pixel_values(self, cameras: Cameras) -> Tensor:
+        """The patches of uploaded frames: tensor operations alone, which can be captured."""
+        shaped = self._images.shaped([frames for own in cameras for frames in own])
+        views = len(self._processor.cameras.keys)
+        # Time step by time step, and in each the cameras in order.
+        together = [
+            torch.stack(shaped[first : first + views], dim=1).flatten(0, 1) for first in range(0, len(shaped), views)
+        ]
+        return self._images.pixel_values(together)
+
+    def assemble(self, observations: Sequence[Observation], cameras: Cameras, pixel_values: Tensor) -> ModelInputs:
+        """Put the rest beside the pixel values.
+
+        Raises:
+            ObservationError: A state does not fit the embodiment, or an instruction holds a control token.
+
+        """
         processor = self._processor
         for observation in observations:
             processor.prompts.refuse_control_tokens(observation.instruction)
-        state = processor.state.encode([observation.state for observation in observations])
-        ordered = [processor.cameras.ordered(observation.images) for observation in observations]
-        uploaded = [
-            self._upload(f"{row}.{key}", frames)
-            for row, cameras in enumerate(ordered)
-            for key, frames in zip(processor.cameras.keys, cameras, strict=True)
-        ]
-        shaped = self._images.shaped(uploaded)
-        views = len(processor.cameras.keys)
-        samples = []
-        for row, cameras in enumerate(ordered):
-            own = shaped[row * views : (row + 1) * views]
-            processor.cameras.require_one_size([f.shape[1:3] for f in own], [f.shape[1:3] for f in cameras])
-            samples.append(torch.stack(own, dim=1).flatten(0, 1))  # time step by time step, the cameras in order
         return processor.assemble(
-            [(len(frames), frames.shape[1], frames.shape[2]) for frames in samples],
+            [(sum(map(len, own)), *self._images.shaped_size(*own[0].shape[1:3])) for own in cameras],
             [observation.instruction for observation in observations],
-            state,
-            self._images.pixel_values(samples),
+            processor.state.encode([observation.state for observation in observations]),
+            pixel_values,
         )
