@@ -161,7 +161,7 @@ class RecorderNode(Node):
 
     def _hear(self, topic: str, data: bytes) -> None:
         gap = self.session.hear(topic, self.now_ns(), data)
-        if gap is not None:
+        if gap is not None and len(self.session.watches[topic].gaps) == 1:  # the others are counted
             self._say(f"{topic}: no frame for {gap.length_ns / 1e9:.3f} s; the episode is marked")
 
     def _check(self) -> None:

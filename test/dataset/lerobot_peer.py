@@ -48,13 +48,17 @@ def read(root):
 
 def append(root, episodes, rows):
     dataset = LeRobotDataset.resume("local/dataset", root=root)
+    shapes = {key: tuple(feature["shape"]) for key, feature in dataset.features.items()}
     for episode in range(episodes):
         for row in range(rows):
-            values = np.full(4, 10 * episode + row, dtype=np.float32)
-            picture = np.full((32, 48, 3), 5 * row, dtype=np.uint8)
-            picture[:, :24] += 20
-            frames = dict.fromkeys(dataset.meta.camera_keys, picture)
-            dataset.add_frame({"observation.state": values, "action": values, "task": "appended", **frames})
+            vectors = {
+                key: np.full(shapes[key], 10 * episode + row, dtype=np.float32)
+                for key in ("observation.state", "action")
+            }
+            frames = {key: np.full(shapes[key], 5 * row, dtype=np.uint8) for key in dataset.meta.camera_keys}
+            for picture in frames.values():
+                picture[:, : picture.shape[1] // 2] += 20
+            dataset.add_frame({"task": "appended", **vectors, **frames})
         dataset.save_episode()
     dataset.finalize()
     return read(root)

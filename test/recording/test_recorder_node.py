@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
+import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,7 +30,10 @@ from groot_ros.dataset.conversion.playback import Playback  # noqa: E402
 from groot_ros.dataset.reader import open_dataset  # noqa: E402
 from groot_ros.dataset.video_writer import VideoEncoding  # noqa: E402
 
+LEROBOT = os.environ.get("GROOT_LEROBOT_PYTHON")
 CONTRACT = ROOT / "config" / "robots" / "demo.yaml"
+
+SMALL_PICTURES = ("-p", "width:=160", "-p", "height:=120")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -97,13 +104,19 @@ def bag_observations(bag_path, contract, stamps):
     return found
 
 
-def test_live_bag_and_dataset_give_the_same_observations_bit_for_bit(listener, tmp_path):
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """A demonstration of the demo robot: its bag, and what a policy would have seen at the same time."""
     contract = load_contract(CONTRACT)
-    recordings = tmp_path / "recordings"
-    with tool("demo_robot", "--ros-args", "-p", "seed:=3", "-p", "drive:=true"), record_tool(recordings):
+    recordings = tmp_path_factory.mktemp("recordings")
+    listener = Listener("live")
+    robot = tool("demo_robot", "--ros-args", "-p", "seed:=3", "-p", "drive:=true", *SMALL_PICTURES)
+    with robot, record_tool(recordings):
         live = LiveEars(listener, contract)
         status = listener.listen(DiagnosticStatus, "groot_recorder/status", 10)
-        listener.wait_for(lambda: status and status[-1].message == "ready", "readiness of the recorder")
+        listener.wait_for(
+            lambda: status and status[-1].message == "ready", "readiness of the recorder", deadline_s=60.0
+        )
         ok, sentence = call(listener, "start")
         assert ok, sentence
         assert "recording episode_000000: move the gripper to the target" in sentence
@@ -111,12 +124,18 @@ def test_live_bag_and_dataset_give_the_same_observations_bit_for_bit(listener, t
             False,
             "episode_000000 is being recorded already: stop or discard it first",
         )
-        listener.spin(2.5)
+        listener.spin(3.0)
         ok, sentence = call(listener, "stop")
         assert ok, sentence
+    listener.close()
     bag = recordings / "episode_000000"
     assert (bag / "metadata.yaml").is_file()
+    return bag, live
 
+
+def test_live_bag_and_dataset_give_the_same_observations_bit_for_bit(recorded, tmp_path):
+    contract = load_contract(CONTRACT)
+    bag, live = recorded
     root = tmp_path / "reaching"
     settings = ConversionSettings(contract=contract)
     conversion = convert([Cut(bag)], root, settings, encoding=VideoEncoding(codec="lossless"))
@@ -131,7 +150,7 @@ def test_live_bag_and_dataset_give_the_same_observations_bit_for_bit(listener, t
     live_seen = {stamp_ns: (observation, commands) for stamp_ns, observation, commands in live.seen}
     from_bag = bag_observations(bag, contract, rows)
     common = [stamp_ns for stamp_ns in rows if stamp_ns in live_seen]
-    assert len(common) > 20, (len(rows), len(live_seen), conversion.reports)
+    assert len(common) > 10, (len(rows), len(live_seen), conversion.reports)
     for stamp_ns in common:
         (observed, commanded), (bagged, bag_commands) = live_seen[stamp_ns], from_bag[stamp_ns]
         episode, row, stamps = rows[stamp_ns]
@@ -153,6 +172,56 @@ def test_live_bag_and_dataset_give_the_same_observations_bit_for_bit(listener, t
     assert dataset.instruction(0, 0) == contract.instruction
 
 
+@pytest.mark.skipif(not LEROBOT, reason="GROOT_LEROBOT_PYTHON names no interpreter with LeRobot")
+@pytest.mark.timeout(400)
+def test_what_was_recorded_is_read_and_appended_to_by_the_real_lerobot_and_passes_its_doctor(recorded, tmp_path):
+    bag, _ = recorded
+    root = tmp_path / "reaching"
+    conversion = convert([Cut(bag)], root, ConversionSettings(contract=load_contract(CONTRACT)))
+    assert not conversion.failed, conversion.reports
+    dataset = open_dataset(root)
+    lengths = [episode.length for episode in dataset.episodes]
+    doctor = Path(LEROBOT).with_name("lerobot-doctor")
+    if doctor.exists():
+        done = subprocess.run(
+            [doctor, root, "--json"], env=other_environment(tmp_path), capture_output=True, check=False
+        )
+        severities = {check["name"]: check["severity"] for check in json.loads(done.stdout)["checks"]}
+        assert "FAIL" not in severities.values(), done.stdout
+    seen = peer(tmp_path, "append", root, 1, 10)
+    assert seen["lengths"] == [*lengths, 10]
+    assert seen["tasks"] == ["move the gripper to the target", "appended"]
+    for sample in seen["samples"]:
+        episode, row = sample["episode"], sample["row"]
+        if episode == len(lengths):
+            continue
+        np.testing.assert_array_equal(sample["state"], dataset.column(episode, "observation.state")[row])
+        np.testing.assert_array_equal(sample["action"], dataset.column(episode, "action")[row])
+        assert sample["task"] == "move the gripper to the target"
+        for camera in ("front", "wrist"):
+            (frame,) = dataset.frames(episode, camera, [row])
+            assert sample["sums"][f"observation.images.{camera}"] == int(frame.astype(np.int64).sum())
+
+
+def other_environment(folder):
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "_ROS", "LD_"))}
+    return environment | {"HF_HUB_OFFLINE": "1", "HF_HOME": str(folder / "hf"), "OMP_NUM_THREADS": "1"}
+
+
+def peer(folder, *arguments):
+    """What the real LeRobot sees."""
+    script = ROOT / "test" / "dataset" / "lerobot_peer.py"
+    done = subprocess.run(
+        [LEROBOT, script, *map(str, arguments)],
+        env=other_environment(folder),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout.partition("SEEN ")[2])
+
+
 def test_it_says_why_no_episode_can_begin_and_begins_when_the_stream_is_there(listener, tmp_path):
     with record_tool(tmp_path):
         ok, sentence = call(listener, "start")
@@ -167,10 +236,12 @@ def test_it_says_why_no_episode_can_begin_and_begins_when_the_stream_is_there(li
 
 def test_stopped_by_a_signal_it_finishes_the_episode_and_discarded_ones_are_put_aside(listener, tmp_path):
     instructions = listener.node.create_publisher(String, "groot_recorder/instruction", 10)
-    robot = tool("demo_robot", "--ros-args", "-p", "width:=64", "-p", "height:=48")
+    robot = tool("demo_robot", "--ros-args", *SMALL_PICTURES)
     with robot, record_tool(tmp_path, CONTRACT, "--instruction", "first"):
         status = listener.listen(DiagnosticStatus, "groot_recorder/status", 10)
-        listener.wait_for(lambda: status and status[-1].message == "ready", "readiness of the recorder")
+        listener.wait_for(
+            lambda: status and status[-1].message == "ready", "readiness of the recorder", deadline_s=60.0
+        )
         assert call(listener, "start")[0]
         listener.spin(0.5)
         ok, sentence = call(listener, "discard")
