@@ -65,7 +65,7 @@ class BagEpisode(Episode):
         with Bag(path) as bag:
             self._has_clock = CLOCK_TOPIC in bag.topics
             self.duration_s = max(bag.end_ns - bag.start_ns, 0) / NANOSECONDS_PER_SECOND
-            _check_topics(bag, self._intake)
+            check_topics(bag, self._intake)
             absent = [topic for topic in self._commands.topics if absolute(topic) not in bag.topics]
         self.is_demonstrated = bool(self._recorded.record.groups) and not set(absent) - set(TRANSFORM_TOPICS)
 
@@ -183,7 +183,13 @@ def _take(intake: Intake, topic: str, message: BagMessage, received_ns: int) -> 
     intake.take(topic, content, received_ns)
 
 
-def _check_topics(bag: Bag, intake: Intake) -> None:
+def check_topics(bag: Bag, intake: Intake) -> None:
+    """Refuse a bag that lacks a topic of the contract.
+
+    Raises:
+        DatasetError: It is absent, or of another type.
+
+    """
     for topic in intake.topics.values():
         name = absolute(topic.name)
         found = bag.topics.get(name)

@@ -79,13 +79,11 @@ class DatasetEpisode(Episode):
         self._row = -1
 
     def play(self) -> Iterator[int]:
-        """See `Episode.play`."""
+        """See `Episode.play`; a row is there at its own time."""
         self._row = -1
         for row in range(self._rows):
-            now_ns = int(self._stamps[row])
-            yield now_ns
             self._row = row
-            yield now_ns
+            yield int(self._stamps[row])
 
     def reference(self, now_ns: int) -> int | NotReady:  # noqa: ARG002
         """See `Episode.reference`; the row that was reached."""

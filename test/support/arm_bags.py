@@ -100,15 +100,16 @@ def write_arm_bag(
     lag_s: float = 0.1,
     commands: bool = True,
     pictures: Callable[[np.ndarray, int], Any] = image,
+    state_rate_hz: int = 100,
 ) -> Path:
-    """A bag of the demo robot's topics: two cameras, states of 100 Hz that lag behind the commands of 100 Hz."""
+    """A bag of the demo robot's topics: two cameras, states that lag behind the commands, both of ``state_rate_hz``."""
     events: list[tuple[int, int, str, Any]] = []
     camera_topics = ("/front/image_raw", "/wrist/image_raw")
     if pictures is compressed:
         camera_topics = tuple(f"{topic}/compressed" for topic in camera_topics)
-    for row in range(round(duration_s * 100)):
-        stamp_ns = START_NS + row * SECOND // 100
-        time_s = row / 100
+    for row in range(round(duration_s * state_rate_hz)):
+        stamp_ns = START_NS + row * SECOND // state_rate_hz
+        time_s = row / state_rate_hz
         events.append((stamp_ns, 0, "/joint_states", joints(JOINT_NAMES, command(time_s - lag_s), stamp_ns)))
         if commands:
             events.append((stamp_ns, 1, "/leader/joint_states", joints(JOINT_NAMES, command(time_s), stamp_ns)))

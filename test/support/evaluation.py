@@ -17,7 +17,7 @@ GRIPPER = {"topic": "joint_states", "joints": ["gripper"]}
 
 
 def arm_dict(**changes: Any) -> dict[str, Any]:
-    """The contract of the arm that `support.arm_bags` records: 20 rows a second, so that periods are whole nanoseconds."""
+    """The contract of the arm of `support.arm_bags`: 20 rows a second, so that periods are whole nanoseconds."""
     data: dict[str, Any] = {
         "contract_version": 1,
         "robot": "arm",
