@@ -104,9 +104,10 @@ def publish() -> None:
     """The robot: publishes until it is stopped."""
     import rclpy
     from rclpy.qos import qos_profile_sensor_data
+    from rclpy.signals import SignalHandlerOptions
     from sensor_msgs.msg import Image, JointState
 
-    rclpy.init()
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)  # a signal ends it at once
     node = rclpy.create_node("robot", start_parameter_services=False)
     pictures = {}
     for camera in CAMERAS:
