@@ -24,7 +24,7 @@ from groot_ros.demo.summary import DemoSummary, summarise
 from groot_ros.errors import GrootError
 from groot_ros.nodes.demo_recorder import POLICY, DemoRecorder
 
-START_DEADLINE_S = 90.0
+START_DEADLINE_S = 150.0
 SERVICE_DEADLINE_S = 10.0
 STOP_DEADLINE_S = 10.0
 LAST_FIGURES_S = 1.5

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("rclpy")
-pytestmark = pytest.mark.dds
+pytestmark = [pytest.mark.dds, pytest.mark.timeout(240)]
 
 from support.ros import isolate, own_domain  # noqa: E402
 
@@ -23,7 +23,7 @@ def demo(checkpoint: Path, output: Path) -> subprocess.CompletedProcess[str]:
     isolate(own_domain(), output / "ros_log")
     command = [sys.executable, "-m", "groot_ros", "demo", "--duration", "8", "--device", "cpu"]
     command += ["--checkpoint", str(checkpoint), "--output", str(output)]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=115, check=False)
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=200, check=False)
 
 
 def test_the_robot_does_what_the_chunks_say_and_the_account_of_it_is_written(tmp_path):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("rclpy")
-pytestmark = pytest.mark.dds
+pytestmark = [pytest.mark.dds, pytest.mark.timeout(240)]
 
 from builtin_interfaces.msg import Duration  # noqa: E402
 from diagnostic_msgs.msg import DiagnosticArray  # noqa: E402
