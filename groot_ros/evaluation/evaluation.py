@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -177,12 +178,15 @@ class _EpisodeRun:
         }
         # What a baseline really takes is nothing: with measured latency it answers at once.
         latencies = {POLICY: settings.latency}
+        start_rows = math.ceil((contract.motion.start_ramp_s or 0.0) / contract.period_s) + 2
         logs, pilots = {}, {}
         for name, player in players.items():
             if isinstance(player, DebugPolicy):
                 player.begin(self.episode)
             on_chunk = self._note_chunk if name == POLICY else None
-            log = logs[name] = Logbook(self.columns, policy.horizon, self.levels, demonstrated, on_chunk)
+            log = logs[name] = Logbook(
+                self.columns, policy.horizon, self.levels, demonstrated, start_rows=start_rows, on_chunk=on_chunk
+            )
             pilots[name] = (make_pilot if name == POLICY else Pilot)(
                 contract,
                 player,

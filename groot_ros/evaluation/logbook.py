@@ -53,6 +53,7 @@ class Logbook:
         horizon: Rows of a chunk.
         levels: Value between open and closed of each gripper ``(width,)``; NaN elsewhere.
         demonstrated: What was demonstrated.
+        start_rows: Rows at the start in which the robot is brought to the plan: no part of how smooth the motion is.
         on_chunk: Called with each prediction, its rows ``(H, width)``, and the demonstrated ones.
 
     """
@@ -63,8 +64,11 @@ class Logbook:
         horizon: int,
         levels: Array,
         demonstrated: Demonstrated,
+        *,
+        start_rows: int = 0,
         on_chunk: Callable[[Prediction, Array, Array], None] | None = None,
     ) -> None:
+        self.start_rows = start_rows
         self.columns = columns
         self.levels = levels
         self.errors = ErrorsByRow(columns, horizon)

@@ -93,7 +93,7 @@ def _smoothness(logs: Sequence[Logbook], period_s: float) -> dict[str, Any]:
     }
     for log in logs:
         for group, part in log.columns.slices.items():
-            executed, wanted = log.executed.rows[:, part], log.demonstration.rows[:, part]
+            executed, wanted = log.executed.rows[log.start_rows :, part], log.demonstration.rows[log.start_rows :, part]
             alone = _longest_run(executed)
             if alone.stop - alone.start >= FEWEST_ROWS:
                 share = high_frequency_share(executed[alone], period_s)
