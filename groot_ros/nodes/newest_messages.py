@@ -1,4 +1,4 @@
-"""The newest message of each topic, kept as it came and read only when somebody asks: almost free at any rate."""
+"""The newest message of each topic, kept as it came and read only when somebody asks."""
 
 from __future__ import annotations
 
@@ -9,6 +9,18 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 
 DEPTH = 1
+
+
+def quiet_node(node: Node) -> Node:
+    """A second node in the process of another, without services, parameters and logs of its own."""
+    return Node(
+        f"{node.get_name()}_ears",
+        namespace=node.get_namespace(),
+        context=node.context,
+        start_parameter_services=False,
+        enable_rosout=False,
+        use_global_arguments=False,
+    )
 
 
 class NewestMessages:

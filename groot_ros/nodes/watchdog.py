@@ -19,7 +19,7 @@ from groot_ros.nodes.robot_description import robot_description
 from groot_ros.nodes.watchdog_hands import WatchdogHands
 from groot_ros.observation import NANOSECONDS_PER_SECOND
 
-CHECK_PERIOD_S = 0.01
+CHECK_PERIOD_S = 0.02
 SHORTEST_PATIENCE_S = 0.25
 """Heartbeats come every 0.1 s: one may be lost."""
 AWAY_S = 0.1
@@ -36,6 +36,7 @@ class Watchdog(Node):
 
     def __init__(self, name: str = "groot_watchdog", **options: Any) -> None:  # noqa: ANN401 - rclpy's own
         super().__init__(name, **options)
+        self._hands: WatchdogHands | None = None
         path = self._declare("contract", "", "the robot contract, a YAML file: the one that the policy was given")
         heartbeat = self._declare("heartbeat", "groot_policy/heartbeat", "topic of the policy's heartbeat")
         if not path:
@@ -60,6 +61,12 @@ class Watchdog(Node):
         self.create_timer(DIAGNOSTICS_PERIOD_S, self._publish_diagnostics, clock=steady)
         self._topic = self.resolve_topic_name(heartbeat)
         self.get_logger().info(f"waiting for {self._topic}; a silence of {self._patience_s:g} s is its end")
+
+    def destroy_node(self) -> None:
+        """See `Node.destroy_node`."""
+        if self._hands is not None:
+            self._hands.destroy()
+        super().destroy_node()
 
     def _declare(self, name: str, default: str, description: str) -> str:
         return str(
@@ -86,6 +93,7 @@ class Watchdog(Node):
             return
         self._armed = False
         self._losses += 1
+        assert self._hands is not None  # made before the timer
         held, faults = self._hands.hold(self._now_ns(), self._armed_ns - HEAD_START_NS)
         sent = f"a hold was sent on {', '.join(held)}" if held else "no hold was sent"
         sentence = "; ".join([f"{self._topic} ended {silence_s:.2f} s ago: {sent}", *faults])

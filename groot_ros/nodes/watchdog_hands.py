@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
 from groot_ros.contract import Contract
@@ -20,7 +21,7 @@ from groot_ros.execution.urdf import UrdfLimits
 from groot_ros.messages import read_state
 from groot_ros.nodes.command_messages import CONVERSIONS
 from groot_ros.nodes.message_types import message_class
-from groot_ros.nodes.newest_messages import NewestMessages
+from groot_ros.nodes.newest_messages import NewestMessages, quiet_node
 from groot_ros.nodes.overheard_commands import overheard_command
 from groot_ros.nodes.policy_outputs import DEPTH, MESSAGES
 
@@ -48,7 +49,12 @@ class WatchdogHands:
         self._contract = contract
         self._urdf = urdf
         self._complain = complain
-        self._newest = NewestMessages(node)
+        self._sent = NewestMessages(node)
+        # Joint states may come at 1 kHz and matter only in the moment of the hold: nobody wakes up for them before.
+        self._ears = quiet_node(node)
+        self._states = NewestMessages(self._ears)
+        self._waker = SingleThreadedExecutor(context=node.context)
+        self._waker.add_node(self._ears)
         self._routes: dict[str, Route] = {}
         self._topics: dict[str, str] = {}
         self._publishers: dict[str, Any] = {}
@@ -58,10 +64,12 @@ class WatchdogHands:
             message_type, topic = MESSAGES[type(route.target)], route.target.topic
             self._routes[route.name], self._topics[route.name] = route, topic
             self._publishers[route.name] = node.create_publisher(message_type, topic, DEPTH)
-            self._newest.subscribe(topic, message_type)
+            self._sent.subscribe(topic, message_type)
+        self._state_topics: dict[str, str] = {}
         for source in (source for sources in contract.state.values() for source in sources):
             if not isinstance(source, TransformSource):
-                self._newest.subscribe(source.topic, message_class(source.message_type))
+                topic = self._state_topics[source.topic] = node.resolve_topic_name(source.topic)
+                self._states.subscribe(topic, message_class(source.message_type))
 
     def hold(self, now_ns: int, since_ns: int) -> tuple[list[str], list[str]]:
         """Send what stops every output.
@@ -74,6 +82,8 @@ class WatchdogHands:
             The topics that a hold was sent on, and a sentence for each that could not be held.
 
         """
+        for _ in range(2 * len(self._state_topics)):
+            self._waker.spin_once(timeout_sec=0.0)
         executor = self._executor()
         executor.observe(self._measured(), now_ns, now_ns, complete=False)
         for name, route in self._routes.items():
@@ -91,11 +101,16 @@ class WatchdogHands:
                 faults.append(f"{topic} was not held: nothing was sent on it, and where it stands is not measured")
         return held, faults
 
+    def destroy(self) -> None:
+        """Close the second node."""
+        self._waker.shutdown()
+        self._ears.destroy_node()
+
     def _executor(self) -> Executor:
         return Executor(self._contract, horizon=1, urdf=self._urdf)
 
     def _overheard(self, route: Route, topic: str, since_ns: int) -> Command | None:
-        found = self._newest.read(topic)
+        found = self._sent.read(topic)
         if found is None or found[1] < since_ns:
             return None
         try:
@@ -119,7 +134,7 @@ class WatchdogHands:
         for source in self._contract.state[group]:
             if isinstance(source, TransformSource):
                 return None
-            found = self._newest.read(source.topic)
+            found = self._states.read(self._state_topics[source.topic])
             if found is None:
                 return None
             try:
