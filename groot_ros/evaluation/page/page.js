@@ -115,7 +115,7 @@
     line(plot, view.times, view.recorded[column], color("recorded"), 3, 0.75);
     for (const other of view.chunks) {
       if (!other.rows.length || other.time > end || other.time + data.period * data.horizon < start) continue;
-      line(plot, other.rows[column].map((_, row) => other.time + row * data.period), other.rows[column], orange, 1, 0.28);
+      line(plot, other.rows[column].map((_, row) => other.time + row * data.period), other.rows[column], orange, 1.2, 0.45);
     }
     line(plot, view.times, view.executed[column], color("executed"), 1.6);
     if (chunk && chunk.rows.length) {
