@@ -42,6 +42,8 @@ MOST_CPU_RATIO = MOST_DELAY_RATIO = 1.3
 LATEST_CALLBACK_MS = 50.0
 DEADLINE_S = 120.0
 RECEIVERS = ("bare", "paused", "computing")
+NAMESPACE = ["--ros-args", "-r", "__ns:=/ingest_benchmark"]
+"""Apart from whatever else speaks on this machine."""
 
 CONTRACT: dict[str, Any] = {
     "contract_version": 1,
@@ -107,7 +109,7 @@ def publish() -> None:
     from rclpy.signals import SignalHandlerOptions
     from sensor_msgs.msg import Image, JointState
 
-    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)  # a signal ends it at once
+    rclpy.init(args=NAMESPACE, signal_handler_options=SignalHandlerOptions.NO)  # a signal ends it at once
     node = rclpy.create_node("robot", start_parameter_services=False)
     pictures = {}
     for camera in CAMERAS:
@@ -202,7 +204,7 @@ def receive(kind: str, folder: Path, seconds: float) -> None:
     import rclpy
     from rclpy.executors import SingleThreadedExecutor
 
-    rclpy.init()
+    rclpy.init(args=NAMESPACE)
     meter = Meter()
     node = receive_bare(meter) if kind == "bare" else receive_policy(meter, folder, computing=kind == "computing")
     executor = SingleThreadedExecutor()
