@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +39,12 @@ class PromptEncoder:
         self.pad_token_id = token_id(self._tokenizer, special_token(directory, "pad_token"), directory)
         self._control_tokens = sorted(token.content for token in self._tokenizer.get_added_tokens_decoder().values())
         self._turn_ids = lru_cache(maxsize=REMEMBERED_PROMPTS)(self._tokenize_turn)
+
+        self._directory = directory
+
+    def __reduce__(self) -> tuple[Callable[[], PromptEncoder], tuple[()]]:
+        """Travel to another process as what it was made of; remembered prompts stay behind."""
+        return partial(PromptEncoder, self._directory, formalize_language=self.formalize_language), ()
 
     def text(self, instruction: str) -> str:
         """The words that stand in the prompt."""

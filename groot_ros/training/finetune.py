@@ -186,10 +186,8 @@ def _report_on(dataset: Dataset, config: FinetuneConfig, target: Target, console
     print_report(report, console)
     write_html(report, config.output / "dataset.html")
     if report.has_errors:
-        msg = (
-            f"{dataset.root}: {verdict(report)} ({config.output / 'dataset.html'}); or set check_dataset to skip to train "
-            "on it as it is"
-        )
+        page = config.output / "dataset.html"
+        msg = f"{dataset.root}: {verdict(report)}, see {page}; or train on it as it is with check_dataset: skip"
         raise TrainingError(msg)
 
 

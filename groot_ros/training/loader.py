@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import queue
 import threading
 import time
 from collections.abc import Callable, Iterator
+from multiprocessing.context import BaseContext
 from typing import Any
 
 import cv2
@@ -113,6 +115,7 @@ class BatchLoader:
             pin_memory=self._device.type == "cuda",
             prefetch_factor=PREFETCHED_BATCHES if self._workers else None,
             worker_init_fn=_one_thread,
+            multiprocessing_context=_fresh_processes() if self._workers else None,
             # The seed of the workers is taken from here and not from the generator that dropout uses.
             generator=torch.Generator(),
         )
@@ -144,6 +147,13 @@ class BatchLoader:
 def _as_made(batch: Any) -> Batch:  # noqa: ANN401 - torch's type of it is a list
     made: Batch = batch
     return made
+
+
+def _fresh_processes() -> BaseContext:
+    """Workers begin without this process's threads: a plain fork copies their locks, but not who would open them."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([BatchMaker.__module__])
+    return context
 
 
 def _one_thread(_worker: int) -> None:

@@ -27,7 +27,8 @@ def test_what_pip_brings_where_there_is_no_ros_rosdep_brings_where_there_is():
 
 def test_every_requirement_has_a_tested_version():
     tested = set(requirement_names("requirements/tested.txt"))
-    for file in ("requirements.txt", *(f"requirements/{kind}.txt" for kind in ("rosdep", "ros_wheels", "train", "test"))):
+    kinds = ("rosdep", "ros_wheels", "train", "test")
+    for file in ("requirements.txt", *(f"requirements/{kind}.txt" for kind in kinds)):
         assert set(requirement_names(file)) <= tested, f"{file} asks for more than requirements/tested.txt pins"
 
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
+from pathlib import Path
 
+import numpy as np
+import torch
+from rich.console import Console
+
+from groot_ros.checkpoint import WeightFiles, write_tiny_checkpoint
 from groot_ros.dataset.windows import Window
 from groot_ros.observation import ImageInputFormat
 from groot_ros.processing.geometry import CropBox
@@ -11,7 +16,9 @@ from groot_ros.processing.processor import Processor
 from groot_ros.training.augmentation import CropPlace, ImageDraws
 from groot_ros.training.batches import BatchMaker
 from groot_ros.training.color_jitter import ColorJitter
+from groot_ros.training.config import FinetuneConfig
 from groot_ros.training.draws import DrawOptions, SampleDraws
+from groot_ros.training.finetune import Outcome, finetune
 from support.golden import GoldenCase
 from support.golden_road import observation
 
@@ -61,3 +68,56 @@ def batch_maker(processor: Processor, windows: object = (), *, augment: bool = T
         "input_format": ImageInputFormat.UINT8_0_255,
     }
     return BatchMaker(windows, processor, augment=augment, **(values | changes))
+
+
+CONTRACT = """
+contract_version: 1
+robot: so101
+embodiment_tag: new_embodiment
+rate_hz: 20
+cameras: {front: {topic: front/image_raw}, wrist: {topic: wrist/image_raw}}
+state:
+  single_arm: {topic: joint_states, joints: [shoulder, elbow, wrist]}
+  gripper: {topic: joint_states, joints: [gripper]}
+actions: {single_arm: {meaning: position}, gripper: {meaning: position}}
+outputs: {arm: {type: joint_trajectory, topic: arm/joint_trajectory, from: {single_arm: all, gripper: all}}}
+limits: none
+policy: {horizon: 8, representation: {single_arm: relative, gripper: absolute}}
+"""
+
+
+def write_base_model(out: Path) -> Path:
+    """A base model whose tag is not the one that is trained."""
+    ranges = {"single_arm": ((-1.0, 1.0),) * 3, "gripper": ((0.0, 1.0),)}
+    return write_tiny_checkpoint(out, state=ranges, actions=ranges, horizon=8, fps=20.0, image_edge=32)
+
+
+def small_config(dataset: Path, base_model: Path, contract: Path, output: Path, **changes: object) -> FinetuneConfig:
+    """A training of a few steps on the CPU."""
+    values = {
+        "dataset": dataset,
+        "base_model": str(base_model),
+        "contract": contract,
+        "output": output,
+        "steps": 4,
+        "batch_size": 2,
+        "learning_rate": 1e-3,
+        "workers": 0,
+        "validation": {"episodes": 0},
+        "log_every": 1,
+        "save_every": 100,
+        "report_to": [],
+        "check_dataset": "skip",
+        "device": "cpu",
+    }
+    return FinetuneConfig.model_validate(values | changes)
+
+
+def quiet(config: FinetuneConfig, **options: object) -> Outcome:
+    """Train without a word."""
+    return finetune(config, console=Console(quiet=True), **options)
+
+
+def saved_weights(directory: Path) -> dict[str, torch.Tensor]:
+    """The weights of a checkpoint folder."""
+    return dict(WeightFiles(directory).tensors())
