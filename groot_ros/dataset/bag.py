@@ -26,6 +26,7 @@ _READ_FAULTS = (ReaderError, OSError, apsw.Error, struct.error, ValueError, KeyE
 _TYPE_FAULTS = (TypesysError, SyntaxError, ValueError, KeyError)
 _PADDING = 4
 """Bytes that Fast CDR leaves behind an empty list of 8-byte numbers at the end of a message, as in most JointStates."""
+LONGEST_REASON = 200
 _IDL_SEPARATOR = "=" * 80 + "\n"
 
 
@@ -78,6 +79,7 @@ class Bag:
         except _READ_FAULTS as error:
             msg = f"{self.path} cannot be read as a bag: {_plain(error)}"
             raise DatasetError(msg) from error
+        _agree_on_quality(self._reader)
         self._store, self._type_faults = _types(self._reader.connections)
         self._deserializers: dict[str, Any] = {}
 
@@ -137,12 +139,17 @@ class Bag:
         chosen = [one for one in self._reader.connections if topics is None or one.topic in topics]
         if not chosen:
             return
+        silent = {connection.topic for connection in chosen if connection.msgcount}
         try:
             for connection, received_ns, data in self._reader.messages(chosen):
+                silent.discard(connection.topic)
                 yield BagMessage(self, connection.topic, connection.msgtype, received_ns, data)
         except _READ_FAULTS as error:
             msg = f"{self.path} is damaged: {_plain(error)}; repair it with `record --recover` or sqlite3"
             raise DatasetError(msg) from error
+        if silent:
+            msg = f"{self.path} is to have messages on {', '.join(sorted(silent))}, but none are there; was it cut off?"
+            raise DatasetError(msg)
 
     def deserialize(self, message: BagMessage) -> Any:  # noqa: ANN401 - a ROS message of any type
         """See `BagMessage.message`."""
@@ -246,4 +253,19 @@ def _idl_types(text: str) -> dict[str, Any]:
 
 
 def _plain(error: Exception) -> str:
-    return str(error).strip().rstrip(".") or type(error).__name__
+    """What an error says, in one line that is not endless."""
+    lines = str(error).strip().rstrip(".").splitlines()
+    return lines[0][:LONGEST_REASON] if lines else type(error).__name__
+
+
+def _agree_on_quality(reader: Reader) -> None:
+    """Take the files' topics for those of metadata.yaml, also where the two write quality of service differently.
+
+    rosbags passes over such topics without a word: bags that older versions of rosbag2 wrote have them.
+    """
+    known = {(connection.topic, connection.msgtype): connection.ext for connection in reader.connections}
+    for storage in getattr(reader.storage, "storages", ()):
+        storage.connections[:] = [
+            connection._replace(ext=known.get((connection.topic, connection.msgtype), connection.ext))
+            for connection in storage.connections
+        ]
