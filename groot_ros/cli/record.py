@@ -84,8 +84,13 @@ def _record(options: argparse.Namespace, ros_arguments: list[str]) -> int:
             view.attach(node)
         return node
 
+    def finish(node: RecorderNode) -> None:
+        node.close()
+        if view is not None:
+            view.detach()
+
     try:
-        run_node(make, ros_arguments, before_shutdown=RecorderNode.close)
+        run_node(make, ros_arguments, before_shutdown=finish)
     finally:
         if view is not None:
             view.close()

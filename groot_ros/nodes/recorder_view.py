@@ -28,7 +28,7 @@ HELP = "space start/stop   d discard   r redo   n next instruction   q quit"
 
 
 class RecorderView:
-    """Draws a recorder and takes its keys, until `close`."""
+    """Draws a recorder and takes its keys, from `attach` to `detach`; `close` gives the terminal back."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._sentences: deque[str] = deque(maxlen=SENTENCES)
@@ -49,11 +49,14 @@ class RecorderView:
         node.create_timer(DRAW_PERIOD_S, self.draw, clock=steady)
         node.create_timer(KEY_PERIOD_S, self._read_keys, clock=steady)
 
+    def detach(self) -> None:
+        """Draw the recorder a last time, while it can still be asked."""
+        self.draw()
+        self._node = None
+
     def close(self) -> None:
         """Give the terminal back as it was."""
-        if self._node is not None:
-            self.draw()
-            self._live.stop()
+        self._live.stop()
         termios.tcsetattr(sys.stdin, termios.TCSADRAIN, self._terminal)
 
     def draw(self) -> None:
