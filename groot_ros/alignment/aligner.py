@@ -59,6 +59,12 @@ class Aligner:
         self._cameras = CameraStreams(contract, video_history, kept_ns - min(video_history) * contract.period_ns)
         self._states = StateStreams("state", contract.state, contract, states_ns)
         self._commands = StateStreams("action", contract.record.groups if with_commands else {}, contract, states_ns)
+        # A gripper that only opens and closes is recorded in the robot's values, but learnt as the policy's two levels.
+        self._levels = {
+            group: contract.action_map(group)
+            for group in contract.record.groups
+            if contract.actions[group].kind == "binary"
+        }
         streams: list[Stream[Frame] | Stream[Array]] = [
             *self._cameras.streams,
             *self._states.streams,
@@ -193,7 +199,10 @@ class Aligner:
         fault = self._commands.unmet(reference_ns)
         if fault is not None:
             return fault
-        return {group: self._commands.policy_values(group, reference_ns) for group in self._commands.names}
+        commands = {group: self._commands.policy_values(group, reference_ns) for group in self._commands.names}
+        for group in self._levels.keys() & commands.keys():
+            commands[group] = self._levels[group].to_policy(commands[group])
+        return commands
 
     def reset(self) -> None:
         """Forget all messages: a new episode, whose history begins anew. The counters go on."""

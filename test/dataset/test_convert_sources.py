@@ -108,6 +108,18 @@ def test_commands_of_any_type_are_actions_by_name_or_field(tmp_path, kind):
         np.testing.assert_allclose(dataset.action(0, "gripper")[row], expected[2:], atol=1e-3)
 
 
+def test_a_gripper_that_only_opens_and_closes_is_learnt_as_the_policys_levels(tmp_path):
+    levels = ", kind: binary, open: {policy: 1, robot: 0.8}, closed: {policy: -1, robot: 0.0}}"
+    contract = bag_contract(("gripper: {meaning: position}", "gripper: {meaning: position" + levels))
+    dataset = converted(tmp_path / "out", write_bag(tmp_path / "bag", robot(2.0)), contract)
+    recorded = [command(int(stamp_ns))[2] for stamp_ns in dataset.stamps(0).stamps_ns["row"]]
+    sure = np.abs(np.array(recorded) - 0.4) > 0.01
+    np.testing.assert_array_equal(
+        dataset.action(0, "gripper")[sure, 0], np.where(np.array(recorded) > 0.4, 1, -1)[sure]
+    )
+    assert set(dataset.action(0, "gripper")[:, 0].tolist()) == {1.0, -1.0}
+
+
 CUSTOM = """
 std_msgs/Header header
 my_robot_msgs/Goal[] goals
