@@ -13,8 +13,9 @@ from groot_ros.demo.simulation import DEFAULT_LAG_S, ArmSimulation
 from groot_ros.observation import NANOSECONDS_PER_SECOND
 
 LONGEST_GAP_S = 0.4
+STATUS_PERIOD_S = 0.15  # the policy tells of a hold at most so much later
 SETTLING_S = 1.5
-SMALLEST_SHARE_COUNTED = 0.3
+SMALLEST_SHARE_COUNTED = 0.15
 LARGEST_ERROR_OF_MOTION = 0.35
 
 
@@ -22,12 +23,12 @@ LARGEST_ERROR_OF_MOTION = 0.35
 class Following:
     """Measured joints against what the chunks said.
 
-    Where chunks fail to come, the policy's executor holds the robot, and what the last chunk said is rightly not done:
-    a gap in the chunks, and the ramp after it, does not count. The start is such a ramp.
+    While the policy's executor holds the robot, or chunks fail to come, what the last chunk said is rightly not done:
+    that time, and the ramp after it, does not count. The start is such a ramp.
 
     Attributes:
         times_s: Seconds since the policy was enabled, ``(N,)``.
-        counted: Whether chunks had come in without a gap, bool ``(N,)``.
+        counted: Whether chunks came in without a gap and no hold had been for a while, bool ``(N,)``.
         commanded: What the newest chunk says at that time, within the joints' limits, ``(N, joints)`` rad.
         expected: The same through the arm's lag, ``(N, joints)`` rad.
         measured: What the robot reported, ``(N, joints)`` rad.
@@ -42,7 +43,7 @@ class Following:
 
     @property
     def share_counted(self) -> float:
-        """Share of the time in which chunks came in without a gap."""
+        """Share of the time that counts."""
         return float(np.mean(self.counted)) if len(self.counted) else 0.0
 
     @property
@@ -70,14 +71,10 @@ def follow(record: DemoRecord, arm: PlanarArm, lag_s: float = DEFAULT_LAG_S) -> 
         return Following(np.zeros(0), np.zeros(0, np.bool_), nothing, nothing, nothing)
     simulation = ArmSimulation(arm, measured[0][1], lag_s)
     command, newest, last_ns = measured[0][1], -1, measured[0][0]
-    commanded, expected, counted = [], [], []
-    steady_since_ns = measured[0][0]
+    commanded, expected = [], []
     for stamp_ns, _ in measured:
         while newest + 1 < len(record.chunks) and record.chunks[newest + 1].received_ns <= stamp_ns:
             newest += 1
-        if newest < 0 or stamp_ns - record.chunks[newest].received_ns > LONGEST_GAP_S * NANOSECONDS_PER_SECOND:
-            steady_since_ns = stamp_ns
-        counted.append(stamp_ns - steady_since_ns >= SETTLING_S * NANOSECONDS_PER_SECOND)
         if newest >= 0:
             command = np.clip(_row_at(record.chunks[newest], stamp_ns, command), arm.lower, arm.upper)
         simulation.step(command, (stamp_ns - last_ns) / NANOSECONDS_PER_SECOND)
@@ -87,7 +84,20 @@ def follow(record: DemoRecord, arm: PlanarArm, lag_s: float = DEFAULT_LAG_S) -> 
     stamps = np.array([stamp for stamp, _ in measured])
     times_s = (stamps - record.begin_ns) / NANOSECONDS_PER_SECOND
     reported = np.stack([positions for _, positions in measured])
-    return Following(times_s, np.array(counted), np.stack(commanded), np.stack(expected), reported)
+    return Following(times_s, _counted(record, stamps), np.stack(commanded), np.stack(expected), reported)
+
+
+def _counted(record: DemoRecord, stamps: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which samples come long enough after the last hold, gap in the chunks, or start."""
+    never = np.iinfo(np.int64).max
+    received = np.array([chunk.received_ns for chunk in record.chunks], np.int64)
+    last_chunk = np.append(received, -1)[np.searchsorted(received, stamps, side="right") - 1]
+    next_hold = np.append(np.array(record.held_ns, np.int64), never)[np.searchsorted(record.held_ns, stamps)]
+    disturbed = stamps - last_chunk > LONGEST_GAP_S * NANOSECONDS_PER_SECOND
+    disturbed |= next_hold - stamps <= STATUS_PERIOD_S * NANOSECONDS_PER_SECOND
+    last_disturbed = np.maximum.accumulate(np.where(disturbed, stamps, stamps[0]))
+    counted: NDArray[np.bool_] = stamps - last_disturbed >= SETTLING_S * NANOSECONDS_PER_SECOND
+    return counted
 
 
 def _row_at(chunk: HeardChunk, now_ns: int, before: Vector) -> Vector:

@@ -36,6 +36,7 @@ class DemoRecord:
         begin_ns: When the policy was enabled.
         measured: Stamp and positions ``(joints,)`` of every joint state.
         chunks: Every published chunk.
+        held_ns: When the policy said that it held the robot, or had held it since it last spoke.
         trajectories: Number of trajectories that the controller was sent.
         policy: The policy's newest figures, as its diagnostics say them; counters run since it was started.
         policy_before: The same when the record began.
@@ -47,6 +48,7 @@ class DemoRecord:
     begin_ns: int
     measured: list[tuple[int, Vector]] = field(default_factory=list)
     chunks: list[HeardChunk] = field(default_factory=list)
+    held_ns: list[int] = field(default_factory=list)
     trajectories: int = 0
     policy: dict[str, str] = field(default_factory=dict)
     policy_before: dict[str, str] = field(default_factory=dict)
@@ -60,6 +62,13 @@ class DemoRecord:
         """What rose of the counters ``<prefix><name>``, by name."""
         rises = {key[len(prefix) :]: self.count(key) for key in self.policy if key.startswith(prefix)}
         return {name: rise for name, rise in rises.items() if rise}
+
+    def hear_status(self, figures: Mapping[str, str], received_ns: int) -> None:
+        """Keep the policy's figures, and whether the robot was held."""
+        before = _holds(self.policy)
+        self.policy.update(figures)
+        if figures.get("holding") or _holds(self.policy) != before:
+            self.held_ns.append(received_ns)
 
     def hear_joints(self, stamp_ns: int, names: Sequence[str], positions: Sequence[float]) -> None:
         """Keep a joint state; its order does not matter."""
@@ -76,3 +85,7 @@ class DemoRecord:
                 rows[:, index] = [point.positions[columns[name]] for point in message.points]
         times = np.array([begin_ns + time_ns(point.time_from_start) for point in message.points])
         self.chunks.append(HeardChunk(received_ns, times, rows))
+
+
+def _holds(figures: Mapping[str, str]) -> int:
+    return sum(int(value) for key, value in figures.items() if key.startswith("holds."))

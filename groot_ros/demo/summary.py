@@ -132,8 +132,8 @@ def _problems(record: DemoRecord, following: Following, rejected: int) -> list[s
         found.append(f"the controller rejected {rejected} trajectories: {record.controller.get('last rejection', '')}")
     if following.share_counted < SMALLEST_SHARE_COUNTED:
         found.append(
-            f"chunks came without a gap in only {following.share_counted:.0%} of the time, at least "
-            f"{SMALLEST_SHARE_COUNTED:.0%} are needed to judge the motion: is the machine busy with something else?"
+            f"the robot moved without holds and gaps in only {following.share_counted:.0%} of the time; to judge its "
+            f"motion, {SMALLEST_SHARE_COUNTED:.0%} are needed: is the machine busy with something else?"
         )
     elif not following.followed:
         found.append(

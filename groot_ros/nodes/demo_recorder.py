@@ -34,6 +34,7 @@ class DemoRecorder(Node):
         self.create_subscription(JointState, "joint_states", self._on_joints, qos_profile_sensor_data)
         self.create_subscription(JointTrajectory, f"{POLICY}/action_chunk", self._on_chunk, 10)
         self.create_subscription(JointTrajectory, f"{CONTROLLER}/joint_trajectory", self._on_trajectory, 10)
+        self.create_subscription(DiagnosticStatus, f"{POLICY}/status", self._on_status, 10)
         self.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 10)
         self._enable = self.create_client(SetBool, f"{POLICY}/enable")
 
@@ -49,15 +50,16 @@ class DemoRecorder(Node):
     def _on_trajectory(self, _message: JointTrajectory) -> None:
         self.record.trajectories += 1
 
+    def _on_status(self, message: DiagnosticStatus) -> None:
+        self.record.hear_status({value.key: value.value for value in message.values}, self._now_ns())
+
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
             figures = {value.key: value.value for value in status.values}
-            if POLICY in status.name:
-                self.record.policy.update(figures)
-                if status.name.endswith(": node"):
-                    self._fault = status.message if status.level == DiagnosticStatus.ERROR else ""
-            elif CONTROLLER in status.name:
+            if CONTROLLER in status.name:
                 self.record.controller.update(figures)
+            elif status.name.endswith(f"{POLICY}: node"):
+                self._fault = status.message if status.level == DiagnosticStatus.ERROR else ""
 
     def check(self) -> None:
         """Raise GrootError where the policy says that it cannot work at all."""

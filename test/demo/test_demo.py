@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 def demo(checkpoint: Path, output: Path) -> subprocess.CompletedProcess[str]:
     isolate(own_domain(), output / "ros_log")
-    command = [sys.executable, "-m", "groot_ros", "demo", "--duration", "8", "--device", "cpu"]
+    command = [sys.executable, "-m", "groot_ros", "demo", "--duration", "12", "--device", "cpu"]
     command += ["--checkpoint", str(checkpoint), "--output", str(output)]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=200, check=False)
 

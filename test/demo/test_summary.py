@@ -80,6 +80,19 @@ def test_a_robot_that_stands_still_is_a_failure():
     assert "did not do what the chunks said" in summary.problems[0]
 
 
+def test_what_a_hold_keeps_the_robot_from_does_not_count():
+    heard = record()
+    heard.measured = [
+        (stamp, positions + 0.3 * (4 * SECOND < stamp < 4.5 * SECOND)) for stamp, positions in heard.measured
+    ]
+    assert not summarise(heard, follow(heard, ARM), 8.0).success
+    for tick in range(40, 46):
+        heard.hear_status({"holding": "no_observation", "holds.no_observation": "1"}, tick * SECOND // 10)
+    summary = summarise(heard, follow(heard, ARM), 8.0)
+    assert summary.success, summary.problems
+    assert summary.holds == {"no_observation": 1}
+
+
 def test_no_chunks_are_a_failure():
     heard = record()
     heard.chunks.clear()
