@@ -50,7 +50,10 @@ def publish(what: str, file: Path, reliable: bool) -> None:
     stopping = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopping.set())
     node = rclpy.create_node(f"benchmark_{what}", start_parameter_services=False, enable_rosout=False)
-    qos = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT)
+    qos = QoSProfile(
+        depth=1000 if what == "joints" else 10,
+        reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
+    )
     if what == "joints":
         topics, kind, rate_hz = ["joint_states"], JointState, JOINT_HZ
         messages = [JointState(name=JOINTS, position=[0.0] * len(JOINTS))]

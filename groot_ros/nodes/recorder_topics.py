@@ -13,9 +13,9 @@ from rclpy.subscription import Subscription
 from groot_ros.nodes.message_types import message_class
 from groot_ros.recording import RecordedTopic
 
-CAMERA_DEPTH = 60
+CAMERA_DEPTH = 15
 OTHER_DEPTH = 1000
-"""Two seconds of frames at 30 Hz and of joint states at 500 Hz, in which another callback or the disk may be slow."""
+"""Half a second of frames at 30 Hz, which cost a megabyte each, and two seconds of joint states at 500 Hz."""
 
 
 class RecorderTopics:
