@@ -11,9 +11,9 @@ from pathlib import Path
 import torch
 
 from groot_ros.errors import TrainingError
+from groot_ros.training.loader import WORKER_LOST
 from groot_ros.training.trainer import CHECKPOINTS, newest_checkpoint
 
-_WORKER_LOST = "DataLoader worker"
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
@@ -62,7 +62,7 @@ def _sentence(error: OSError | RuntimeError, output: Path) -> str | None:
     if "PytorchStreamWriter" in text or "inline_container" in text:
         _remove_incomplete(output)
         return f"a checkpoint could not be written to {output} ({text.splitlines()[0]}); is the disk full?"
-    if _WORKER_LOST in text:
+    if WORKER_LOST in text:
         return (
             "a worker that prepares batches was killed, most often by the system for want of memory: lower workers or "
             "batch_size, and go on with --resume."

@@ -21,6 +21,7 @@ from groot_ros.training.device import DevicePreparation
 from groot_ros.training.order import BatchNumbers, SampleOrder
 
 PREFETCHED_BATCHES = 2
+WORKER_LOST = "DataLoader worker"  # how torch begins its message
 _END = object()
 
 
@@ -99,12 +100,22 @@ class BatchLoader:
             return False
 
         try:
-            for batch in self._loader():
+            for batch in self._made():
                 if not put(self._finished(batch)):
                     return
             put(_END)
         except BaseException as error:  # noqa: BLE001 - the consumer raises it
             put(error)
+
+    def _made(self) -> Iterator[Batch]:
+        try:
+            yield from self._loader()
+        except (ConnectionError, EOFError, FileNotFoundError) as error:
+            if "Caught" in str(error):  # what a worker itself raised
+                raise
+            # A worker that dies while it hands a batch over is only seen by the broken connection.
+            msg = f"{WORKER_LOST} died while it handed over a batch"
+            raise RuntimeError(msg) from error
 
     def _loader(self) -> DataLoader[Batch]:
         return DataLoader(

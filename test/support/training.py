@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import torch
 from rich.console import Console
 
-from groot_ros.checkpoint import WeightFiles, write_tiny_checkpoint
+from groot_ros.checkpoint import Checkpoint, WeightFiles, write_tiny_checkpoint
 from groot_ros.dataset.windows import Window
 from groot_ros.observation import ImageInputFormat
 from groot_ros.processing.geometry import CropBox
@@ -17,10 +18,12 @@ from groot_ros.training.augmentation import CropPlace, ImageDraws
 from groot_ros.training.batches import BatchMaker
 from groot_ros.training.color_jitter import ColorJitter
 from groot_ros.training.config import FinetuneConfig
+from groot_ros.training.device import DevicePreparation
 from groot_ros.training.draws import DrawOptions, SampleDraws
 from groot_ros.training.finetune import Outcome, finetune
-from support.golden import GoldenCase
+from support.golden import TINY_SINGLE, GoldenCase
 from support.golden_road import observation
+from support.processing import processor_config
 
 
 def golden_windows(case: GoldenCase) -> list[Window]:
@@ -121,3 +124,18 @@ def quiet(config: FinetuneConfig, **options: object) -> Outcome:
 def saved_weights(directory: Path) -> dict[str, torch.Tensor]:
     """The weights of a checkpoint folder."""
     return dict(WeightFiles(directory).tensors())
+
+
+def processor_for(checkpoint: Checkpoint, case: GoldenCase) -> Processor:
+    """The processing of a case."""
+    config = processor_config(TINY_SINGLE, case.meta.get("processor_kwargs_overrides", {}))
+    return Processor(replace(checkpoint, processor=config), case.meta["tag"])
+
+
+def golden_batch(checkpoint: Checkpoint, case: GoldenCase) -> dict[str, torch.Tensor]:
+    """A case by the public data road: windows in, what the network is handed out."""
+    processor = processor_for(checkpoint, case)
+    batch = batch_maker(processor, augment=False).make(golden_windows(case), given_draws(case))
+    preparation = DevicePreparation(processor.geometry, processor.patches)
+    pixel_values = preparation.pixel_values(batch.pop("images"), batch.pop("crop_boxes", None))
+    return {**batch, "pixel_values": pixel_values}

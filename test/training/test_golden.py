@@ -13,7 +13,7 @@ import torch
 from support.golden import GOLDEN, TINY_SINGLE, case_names, load_case
 from support.networks import tiny_network
 from support.processing import processor_config
-from support.training import batch_maker, given_draws, golden_windows, recorded_image_draws
+from support.training import batch_maker, golden_batch, golden_windows, processor_for, recorded_image_draws
 
 from groot_ros.checkpoint import CheckpointOrigin, open_checkpoint, parse_statistics
 from groot_ros.dataset.windows import Window
@@ -47,20 +47,6 @@ def as_the_golden_processor(monkeypatch):
         return values
 
     monkeypatch.setattr(embeddings, "transformer_time_frequencies", frequencies)
-
-
-def processor_for(checkpoint, case):
-    config = processor_config(TINY_SINGLE, case.meta.get("processor_kwargs_overrides", {}))
-    return Processor(replace(checkpoint, processor=config), case.meta["tag"])
-
-
-def golden_batch(checkpoint, case):
-    """A case by the public data road: windows in, what the network is handed out."""
-    processor = processor_for(checkpoint, case)
-    batch = batch_maker(processor, augment=False).make(golden_windows(case), given_draws(case))
-    preparation = DevicePreparation(processor.geometry, processor.patches)
-    pixel_values = preparation.pixel_values(batch.pop("images"), batch.pop("crop_boxes", None))
-    return {**batch, "pixel_values": pixel_values}
 
 
 def noise_free(draws):

@@ -1,0 +1,142 @@
+"""Whole trainings of a few steps: what comes out, what goes on after a break, and what more than one process does."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from support.training import quiet, saved_weights, small_config
+
+from groot_ros.checkpoint import open_checkpoint
+from groot_ros.checkpoint.writing import write_json
+from groot_ros.contract import load_contract
+from groot_ros.dataset.reader import open_dataset
+from groot_ros.dataset.windows import TrainingWindows
+from groot_ros.errors import CheckpointError, TrainingError
+from groot_ros.policy import GrootPolicy
+from groot_ros.training.embodiment import window_spec
+from groot_ros.training.trainer import FinetuneTrainer, newest_checkpoint
+
+DROPOUT = {"from_scratch": {"network": {"diffusion_model_cfg": {"dropout": 0.1}}}, "state_dropout": 0.3}
+
+
+def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
+    return one.keys() == other.keys() and all(torch.equal(value, other[name]) for name, value in one.items())
+
+
+def test_a_finished_training_is_a_checkpoint_that_the_policy_loads(dataset, base_model, contract, tmp_path):
+    out = tmp_path / "out"
+    changes = {"validation": {"episodes": [3], "every": 2, "windows": 3}, "steps": 2, "check_dataset": "quick"}
+    outcome = quiet(small_config(dataset, base_model, contract, out, **changes))
+    assert outcome.steps == 2
+    for name in ("dataset.html", "curves.png", "training_log.json", "contract.yaml", "cameras/front.png"):
+        assert (out / name).is_file(), name
+    validated = [entry for entry in outcome.history if "eval_loss" in entry]
+    assert len(validated) == 1
+    assert {"eval_single_arm_mae", "eval_gripper_mse"} <= validated[0].keys()
+    steps = [entry for entry in outcome.history if "loss" in entry]
+    assert all({"train/samples_per_s", "train/data_s", "train/step_s", "grad_norm"} <= entry.keys() for entry in steps)
+    policy = GrootPolicy.from_checkpoint(out, "new_embodiment", device="cpu")
+    assert policy.rate_hz == 20.0
+    load_contract(out / "contract.yaml").check_against(policy.embodiment)
+    windows = TrainingWindows(open_dataset(dataset), window_spec(policy.embodiment.modalities, None))
+    chunk = policy.predict(windows[0].observation, seed=0)
+    assert {key: values.shape for key, values in chunk.groups.items()} == {"single_arm": (8, 3), "gripper": (8, 1)}
+    with pytest.raises(CheckpointError, match="trained at 20 Hz"):
+        GrootPolicy.from_checkpoint(out, "new_embodiment", device="cpu", rate_hz=30.0)
+
+
+def test_the_statistics_are_those_of_the_dataset_row_by_row_for_relative_groups(
+    dataset, base_model, contract, tmp_path
+):
+    quiet(small_config(dataset, base_model, contract, tmp_path / "out", steps=1))
+    statistics = open_checkpoint(tmp_path / "out").statistics["new_embodiment"]
+    data = open_dataset(dataset)
+    relative = np.concatenate(
+        [
+            [data.action(e, "single_arm")[row : row + 8] - data.state(e, "single_arm")[row] for row in range(n - 7)]
+            for e, n in enumerate(episode.length for episode in data.episodes)
+        ]
+    )
+    assert statistics.relative_action.keys() == {"single_arm"}
+    np.testing.assert_allclose(statistics.relative_action["single_arm"].min, relative.min(axis=0), atol=1e-6)
+    np.testing.assert_allclose(statistics.relative_action["single_arm"].max, relative.max(axis=0), atol=1e-6)
+    states = np.concatenate([data.state(episode, "gripper") for episode in range(len(data.episodes))])
+    np.testing.assert_allclose(statistics.state["gripper"].mean, states.mean(axis=0), atol=1e-6)
+
+
+def test_after_a_kill_a_resumed_training_ends_with_the_same_bits(dataset, base_model, contract, tmp_path, monkeypatch):
+    """20 steps equal 10 and 10, with dropout, averaged weights and accumulation."""
+    changes = {"steps": 20, "accumulation": 2, "batch_size": 1, "ema_decay": 0.9, "save_every": 10, **DROPOUT}
+    whole = quiet(small_config(dataset, base_model, contract, tmp_path / "whole", **changes))
+    broken = small_config(dataset, base_model, contract, tmp_path / "broken", **changes)
+
+    class Killed(BaseException):
+        pass
+
+    step = FinetuneTrainer.training_step
+
+    def dies(self, *arguments, **options):
+        if self.state.global_step == 12:
+            raise Killed
+        return step(self, *arguments, **options)
+
+    monkeypatch.setattr(FinetuneTrainer, "training_step", dies)
+    with pytest.raises(Killed):
+        quiet(broken)
+    monkeypatch.undo()
+    with pytest.raises(TrainingError, match=r"holds a training already; go on with --resume"):
+        quiet(broken)
+    assert newest_checkpoint(tmp_path / "broken").name == "checkpoint-10"
+    resumed = quiet(broken, resume=True)
+    assert same(saved_weights(tmp_path / "whole"), saved_weights(tmp_path / "broken"))
+
+    def losses(outcome):
+        return {entry["step"]: entry["loss"] for entry in outcome.history if "loss" in entry}
+
+    assert losses(resumed) == losses(whole)
+
+
+def launched(launcher: list[str], config: Path, **environment: str) -> None:
+    command = [*launcher, str(Path(__file__).parent / "two_ranks.py"), "--config", str(config)]
+    root = Path(__file__).parents[2]
+    variables = {
+        **os.environ,
+        "PYTHONPATH": str(root),
+        "OMP_NUM_THREADS": "1",
+        "CUDA_VISIBLE_DEVICES": "",
+        **environment,
+    }
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False, timeout=110)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-3000:]
+
+
+def test_two_ranks_equal_one_with_twice_the_batch(dataset, base_model, contract, tmp_path):
+    """Over gloo, started by `accelerate launch`."""
+    changes = {"steps": 10, "batch_size": 4}
+    quiet(small_config(dataset, base_model, contract, tmp_path / "one", **changes))
+    config = small_config(dataset, base_model, contract, tmp_path / "two", **changes)
+    write_json(tmp_path / "two.json", config.model_dump(mode="json"))  # JSON is YAML
+    launcher = [
+        "-m",
+        "accelerate.commands.launch",
+        "--cpu",
+        "--num_processes",
+        "2",
+        "--num_machines",
+        "1",
+        "--mixed_precision",
+        "no",
+    ]
+    launched([sys.executable, *launcher, "--dynamo_backend", "no", "--main_process_port", "0"], tmp_path / "two.json")
+    one, two = saved_weights(tmp_path / "one"), saved_weights(tmp_path / "two")
+    assert max(float((two[name] - value).abs().max()) for name, value in one.items()) < 1e-5
+    logs = [json.loads((tmp_path / name / "training_log.json").read_text()) for name in ("one", "two")]
+    losses = [[entry["loss"] for entry in log if "loss" in entry] for log in logs]
+    np.testing.assert_allclose(losses[1], losses[0], atol=1e-5)
