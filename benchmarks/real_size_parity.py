@@ -18,6 +18,7 @@ import sys
 import time
 from math import prod
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -78,13 +79,13 @@ def main() -> int:
     return timed("check", [*check, "--dtype", arguments.dtype])
 
 
-def write_checkpoint(folder: Path) -> None:
-    """Write a checkpoint of the released dimensions, a shard at a time."""
+def write_metadata(folder: Path) -> dict[str, Any]:
+    """Write everything of a checkpoint of the released dimensions but its weights; return the backbone's config."""
     shutil.rmtree(folder, ignore_errors=True)
     write_tiny_checkpoint(folder, embodiment_tag=TAG, horizon=16, image_edge=256, crop_fraction=0.95)
     (folder / "model.safetensors").unlink()
     backbone_file = folder / BUNDLED / "config.json"
-    backbone = json.loads(backbone_file.read_text())
+    backbone: dict[str, Any] = json.loads(backbone_file.read_text())
     backbone["text_config"].update(TEXT)
     backbone["text_config"]["rope_scaling"]["mrope_section"] = [24, 20, 20]
     backbone["vision_config"].update(VISION)
@@ -95,7 +96,12 @@ def write_checkpoint(folder: Path) -> None:
     sizes = {"max_state_dim": NETWORK.max_state_dim, "max_action_dim": NETWORK.max_action_dim}
     processor["processor_kwargs"].update(sizes, max_action_horizon=NETWORK.action_horizon)
     write_json(processor_file, processor)
+    return backbone
 
+
+def write_checkpoint(folder: Path) -> None:
+    """Write a checkpoint of the released dimensions, a shard at a time."""
+    backbone = write_metadata(folder)
     shards: dict[str, str] = {}
     pending: dict[str, torch.Tensor] = {}
     generator = torch.Generator().manual_seed(0)
