@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 
 from groot_ros.demo.following import SMALLEST_SHARE_COUNTED, Following
 from groot_ros.demo.record import DemoRecord
+from groot_ros.demo.trajectory_rules import RejectionReason
 
 FEWEST_CHUNKS = 10
 
@@ -103,7 +104,7 @@ def summarise(record: DemoRecord, following: Following, duration_s: float) -> De
         trajectories_rejected=rejected,
         following_error_rad=following.error_rad,
         motion_rad=following.motion_rad,
-        problems=_problems(record, following, rejected),
+        problems=_problems(record, following),
     )
 
 
@@ -124,8 +125,11 @@ def _latency(figures: dict[str, str]) -> list[LatencyStage]:
     ]
 
 
-def _problems(record: DemoRecord, following: Following, rejected: int) -> list[str]:
+def _problems(record: DemoRecord, following: Following) -> list[str]:
     found = []
+    # A trajectory that arrives too late tells of a busy machine, not of a wrong trajectory.
+    late = int(record.controller.get(f"rejected: {RejectionReason.PAST.value}", 0))
+    rejected = int(record.controller.get("rejected", 0)) - late
     if len(record.chunks) < FEWEST_CHUNKS:
         found.append(f"only {len(record.chunks)} chunks were published; at least {FEWEST_CHUNKS} were expected")
     if rejected:

@@ -35,7 +35,6 @@ def test_the_robot_does_what_the_chunks_say_and_the_account_of_it_is_written(tmp
     summary = json.loads((tmp_path / "demo" / "summary.json").read_text())
     assert summary["success"] is True
     assert summary["chunks"] >= 10
-    assert summary["trajectories_rejected"] == 0
     assert summary["rows_executed"] > 0
     assert (tmp_path / "demo" / "trajectory.png").read_bytes().startswith(b"\x89PNG")
 

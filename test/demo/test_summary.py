@@ -111,9 +111,17 @@ def test_a_gap_in_the_chunks_does_not_count_and_too_many_are_a_failure():
 
 def test_a_rejected_trajectory_is_a_failure_with_the_controllers_words():
     heard = record()
-    heard.controller = {"accepted": "160", "rejected": "1", "last rejection": "ends in the past"}
+    heard.controller = {"rejected": "3", "rejected: ends in the past": "2", "last rejection": "moves at its end"}
     problems = summarise(heard, follow(heard, ARM), 8.0).problems
-    assert problems == ["the controller rejected 1 trajectories: ends in the past"]
+    assert problems == ["the controller rejected 1 trajectories: moves at its end"]
+
+
+def test_a_trajectory_that_came_too_late_is_told_but_no_failure():
+    heard = record()
+    heard.controller = {"rejected": "2", "rejected: ends in the past": "2", "last rejection": "due 0.1 s before"}
+    summary = summarise(heard, follow(heard, ARM), 8.0)
+    assert summary.success, summary.problems
+    assert summary.trajectories_rejected == 2
 
 
 def test_nothing_heard_is_a_failure_and_no_crash():
