@@ -21,7 +21,7 @@ PYTEST := $(RUN) -m pytest -q
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-all lint test-fast test-dds test-slow test-older build test-build preflight environment environment-tests clean
+.PHONY: help demo test test-all bench lint test-fast test-dds test-slow test-older build test-build preflight environment environment-tests clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -34,6 +34,9 @@ demo: preflight environment build ## a robot driven by a tiny GR00T N1.7 policy 
 test: preflight environment-tests lint test-fast test-dds build test-build ## everything that is fast: what a change must pass
 
 test-all: test test-slow test-older ## and what is slow: kill tests, a browser, a second version of transformers
+
+bench: environment-tests ## speed beside LeRobot (GROOT_LEROBOT_PYTHON names its Python), on a machine that does nothing else
+	$(RUN) -m benchmarks.speed --out build/bench $(BENCH)
 
 lint: environment-tests ## style, types and the order of the rooms
 	$(RUN) -m ruff check .
