@@ -103,6 +103,8 @@ def _split(values: Array, widths: Sequence[int]) -> list[Array]:
     if values.shape[-1] != sum(widths):
         msg = f"found {values.shape[-1]} values, wanted {sum(widths)}"
         raise ValueError(msg)
+    if len(widths) == 1:  # nearly all groups; np.split costs more than the map itself
+        return [values]
     return np.split(values, np.cumsum(widths)[:-1], axis=-1) if widths else []
 
 

@@ -61,6 +61,7 @@ class BagEpisode(Episode):
         self._histories = video_history, state_history
         self._ahead_ns = round((horizon * contract.period_s + MARGIN_S) * NANOSECONDS_PER_SECOND)
         self._recorded, self._shift_ns = _recorded_actions(contract)
+        self._widths = {group: len(contract.action_dimensions(group)) for group in contract.actions}
         self._begin()
         with Bag(path) as bag:
             self._has_clock = CLOCK_TOPIC in bag.topics
@@ -114,8 +115,7 @@ class BagEpisode(Episode):
 
     def demonstration(self, times_ns: Times) -> Demonstration:
         """See `Episode.demonstration`."""
-        dimensions = {group: len(self._contract.action_dimensions(group)) for group in self._contract.actions}
-        values = {group: np.full((len(times_ns), width), np.nan) for group, width in dimensions.items() if width}
+        values = {group: np.full((len(times_ns), width), np.nan) for group, width in self._widths.items() if width}
         known = np.zeros(len(times_ns), np.bool_)
         if not self.is_demonstrated:
             return Demonstration(values, known)

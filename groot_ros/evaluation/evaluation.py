@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from groot_ros.checkpoint import Embodiment
 from groot_ros.contract import Contract
 from groot_ros.evaluation.actions_file import ActionsFile
+from groot_ros.evaluation.baseline import Baseline
 from groot_ros.evaluation.columns import ActionColumns
 from groot_ros.evaluation.episode import Episode
 from groot_ros.evaluation.latency import Latency
@@ -171,45 +172,58 @@ class _EpisodeRun:
         if self.sensitivity is not None:
             self.sensitivity.begin()
         demonstrated = Demonstrated(self.episode, self.columns)
+        start_rows = math.ceil((contract.motion.start_ramp_s or 0.0) / contract.period_s) + 2
         players: dict[str, ReplayablePolicy] = {
             POLICY: policy,
             HOLD_STILL: HoldStill(contract, policy.horizon),
             REPEAT_LAST: RepeatLastAction(contract, policy.horizon),
         }
-        # What a baseline really takes is nothing: with measured latency it answers at once.
-        latencies = {POLICY: settings.latency}
-        start_rows = math.ceil((contract.motion.start_ramp_s or 0.0) / contract.period_s) + 2
-        logs, pilots = {}, {}
+        logs: dict[str, Logbook] = {}
         for name, player in players.items():
             if isinstance(player, DebugPolicy):
                 player.begin(self.episode)
             on_chunk = self._note_chunk if name == POLICY else None
-            log = logs[name] = Logbook(
+            logs[name] = Logbook(
                 self.columns, policy.horizon, self.levels, demonstrated, start_rows=start_rows, on_chunk=on_chunk
             )
-            pilots[name] = (make_pilot if name == POLICY else Pilot)(
-                contract,
-                player,
-                latencies.get(name, Latency(settings.latency.fixed_s or 0.0)),
-                seed=settings.seed,
-                urdf=urdf,
-                on_prediction=log.note_prediction,
-                on_row=log.note_row,
-            )
+        baselines = [
+            Baseline(player, logs[name])
+            for name, player in players.items()
+            if name != POLICY and isinstance(player, DebugPolicy)
+        ]
+
+        def note_prediction(prediction: Prediction) -> None:
+            logs[POLICY].note_prediction(prediction)
+            for baseline in baselines:
+                baseline.note_prediction(prediction)
+
+        def note_row(row_ns: int, values: dict[str, Array]) -> None:
+            logs[POLICY].note_row(row_ns, values)
+            for baseline in baselines:
+                baseline.note_row(row_ns)
+
+        pilot = make_pilot(
+            contract,
+            policy,
+            settings.latency,
+            seed=settings.seed,
+            urdf=urdf,
+            on_prediction=note_prediction,
+            on_row=note_row,
+        )
         played = Replay(
             self.episode,
-            list(pilots.values()),
+            pilot,
             instruction=settings.instruction,
             default_instruction=contract.instruction,
             wants_pictures=self.view.wants_pictures,
             on_observation=self._note_observation,
         ).run()
         played.moments = sorted([*played.moments, *self._moments], key=lambda moment: moment.time_ns)
-        for name, log in logs.items():
-            log.status = pilots[name].executor.status(played.end_ns)
-            log.refusals = dict(pilots[name].refusals)
-            log.rows_executed = pilots[name].rows_executed
-        self.actions.add_executed(self.episode.name, logs[POLICY])
+        log = logs[POLICY]
+        log.status, log.refusals = pilot.executor.status(played.end_ns), dict(pilot.refusals)
+        log.rows_executed = pilot.rows_executed
+        self.actions.add_executed(self.episode.name, log)
         return EpisodeResult(self.episode.name, played, logs, self.view.content(played, logs[POLICY]))
 
     def _note_observation(self, observation: Observation) -> None:

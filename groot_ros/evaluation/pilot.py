@@ -24,8 +24,8 @@ from groot_ros.execution.status import Inference
 from groot_ros.execution.urdf import UrdfLimits
 from groot_ros.observation import NANOSECONDS_PER_SECOND, ActionChunk, Observation
 
-TURN_NS = NANOSECONDS_PER_SECOND // 100
-"""How often the executor is asked for commands, as the node asks where an output has no rate of its own."""
+TURN_NS = NANOSECONDS_PER_SECOND // 50
+"""How often the executor is asked for commands: as seldom as it allows, since nothing is sent."""
 
 
 @dataclass(frozen=True)

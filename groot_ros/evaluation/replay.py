@@ -1,9 +1,9 @@
-"""Plays an episode before one or more pilots: the same observations, at the same times, for all of them."""
+"""Plays an episode before a pilot: what the policy node does when the clock moves or a message comes."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -39,7 +39,7 @@ class Moment:
 
 @dataclass
 class Played:
-    """What came out of playing an episode, beside what the pilots' own logbooks know.
+    """What came out of playing an episode, beside what the pilot's own logbook knows.
 
     Attributes:
         start_ns: When it began.
@@ -82,18 +82,18 @@ class Replay:
 
     Args:
         episode: The recording.
-        pilots: Policies; the first is the one whose inferences are shown.
+        pilot: The policy.
         instruction: The task; None takes the recording's own at each time, or the default.
         default_instruction: The task where the recording has none of its own.
-        wants_pictures: Whether the next observation of the first pilot is wanted with pictures though it needs none.
-        on_observation: Called before each inference of the first pilot.
+        wants_pictures: Whether the next observation is wanted with pictures though the policy needs none.
+        on_observation: Called before each inference.
 
     """
 
     def __init__(
         self,
         episode: Episode,
-        pilots: Sequence[Pilot],
+        pilot: Pilot,
         *,
         instruction: str | None = None,
         default_instruction: str = "",
@@ -101,7 +101,7 @@ class Replay:
         on_observation: Callable[[Observation], None] | None = None,
     ) -> None:
         self._episode = episode
-        self._pilots = pilots
+        self._pilot = pilot
         self._instruction, self._default_instruction = instruction, default_instruction
         self._wants_pictures, self._on_observation = wants_pictures, on_observation
         self._buffers = TurningBuffers()
@@ -120,25 +120,22 @@ class Replay:
         """
         for now_ns in self._episode.play():
             self._step(now_ns)
-        for pilot in self._pilots:
-            pilot.finish(self._played.end_ns)
+        self._pilot.finish(self._played.end_ns)
         self._played.messages = self._episode.messages()
         return self._played
 
     def _step(self, now_ns: int) -> None:
         """What the policy node does when the clock has moved or a message has come."""
         self._played.end_ns = now_ns
-        for pilot in self._pilots:
-            pilot.advance(now_ns)
+        self._pilot.advance(now_ns)
         reference = self._episode.reference(now_ns)
         self._supervise(reference, now_ns)
         if isinstance(reference, NotReady):
             return
         if reference != self._last_reference and not self._observe(reference, now_ns):
             return
-        due = [pilot for pilot in self._pilots if pilot.inference_due(reference, now_ns)]
-        if due:
-            self._infer(due, reference, now_ns)
+        if self._pilot.inference_due(reference, now_ns):
+            self._infer(reference, now_ns)
 
     def _observe(self, reference_ns: int, now_ns: int) -> bool:
         state = self._episode.state_at(reference_ns)
@@ -149,23 +146,18 @@ class Replay:
         if self._played.first_observation_ns is None:
             self._played.first_observation_ns = now_ns
             self._played.first_state = state
-        for pilot in self._pilots:
-            pilot.observe(state, reference_ns, now_ns)
+        self._pilot.observe(state, reference_ns, now_ns)
         return True
 
-    def _infer(self, due: Sequence[Pilot], reference_ns: int, now_ns: int) -> None:
-        is_shown = self._pilots[0] in due
-        with_pictures = any(pilot.wants_images for pilot in due)
-        if is_shown and not with_pictures and self._wants_pictures is not None:
-            with_pictures = self._wants_pictures()
+    def _infer(self, reference_ns: int, now_ns: int) -> None:
+        with_pictures = self._pilot.wants_images or (self._wants_pictures is not None and self._wants_pictures())
         observation = self._observation(reference_ns, with_pictures=with_pictures)
         if isinstance(observation, NotReady):
             self._note_fault(observation, now_ns)
             return
-        if is_shown and self._on_observation is not None:
+        if self._on_observation is not None:
             self._on_observation(observation)
-        for pilot in due:
-            pilot.infer(observation, reference_ns, now_ns)
+        self._pilot.infer(observation, reference_ns, now_ns)
 
     def _observation(self, reference_ns: int, *, with_pictures: bool) -> Observation | NotReady:
         episode = self._episode
@@ -187,9 +179,8 @@ class Replay:
             self._note_fault(reference, now_ns)
         else:
             self._known_fault = None
-        pilot = self._pilots[0]
-        holding = pilot.executor.holding
-        if holding is not None and holding is not self._last_hold and pilot.has_moved:
+        holding = self._pilot.executor.holding
+        if holding is not None and holding is not self._last_hold and self._pilot.has_moved:
             sentence = f"the robot is held: {holding.value.replace('_', ' ')}"
             self._played.moments.append(Moment(now_ns, "hold", holding.value, sentence))
         self._last_hold = holding

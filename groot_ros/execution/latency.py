@@ -22,12 +22,16 @@ class LatencyWindow:
         self._percentile = percentile
         self._warm_up = warm_up
         self._seen = 0
+        self._latency_ns = 0
 
     def add(self, latency_ns: int) -> None:
         """Note one latency; the first ``warm_up`` ones after the start are not kept."""
         self._seen += 1
         if self._seen > self._warm_up and latency_ns >= 0:
             self._latencies_ns.append(latency_ns)
+            # Reckoned here and not where it is read, since it is read a hundred times a second.
+            window = np.array(self._latencies_ns, dtype=np.float64)
+            self._latency_ns = math.ceil(float(np.percentile(window, self._percentile)))
 
     @property
     def known(self) -> bool:
@@ -37,9 +41,7 @@ class LatencyWindow:
     @property
     def latency_ns(self) -> int:
         """The percentile over the window; 0 while nothing has been measured."""
-        if not self._latencies_ns:
-            return 0
-        return math.ceil(float(np.percentile(np.array(self._latencies_ns, dtype=np.float64), self._percentile)))
+        return self._latency_ns
 
     def whole_rows(self, period_s: float) -> int:
         """Whole rows that pass during one latency."""

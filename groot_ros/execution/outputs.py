@@ -141,6 +141,10 @@ class CommandMap:
         layout = PlanLayout(tuple(group for group in groups if group.names), integrated)
         return cls(contract, layout, tuple(_route(contract, layout, name) for name in contract.outputs))
 
+    @cached_property
+    def _state_maps(self) -> dict[str, GroupMap]:
+        return {group: self.contract.state_map(group) for group in self.contract.state}
+
     def measure(self, state: Mapping[str, NDArray[np.floating]], stamp_ns: int) -> Measurement:
         """Where the robot is, from the state groups of an observation.
 
@@ -154,7 +158,7 @@ class CommandMap:
             group = action.state or key
             if group not in state or group not in self.contract.state:
                 continue
-            state_map = self.contract.state_map(group)
+            state_map = self._state_maps[group]
             if not _invertible(state_map):
                 continue
             robot = state_map.to_robot(np.asarray(state[group], dtype=np.float64)[-1])
