@@ -3,7 +3,8 @@
     python benchmarks/ingest.py [--seconds 10] [--rounds 3] [--output build/ingest.json]
 
 One process publishes 3 cameras of 640x480 rgb8 at 30 Hz and joint states at 500 Hz, with the shipped transport profile.
-Then, in turns, a process receives them: a bare subscriber whose callbacks do nothing else, the policy node with
+Then, in turns, a process receives them: a bare subscriber (a plain rclpy node with the same typed subscriptions and
+rclpy's usual services, spun by ``executor.spin()``, whose callbacks only look at the stamps), the policy node with
 inference paused (active, motion disabled, no keep-warm), and the policy node with its model computing without a pause.
 Each process measures itself over the same time: CPU by its own clock, the delay of every callback from the stamp of its
 message, and messages lost by their numbers. The figures are the medians over the rounds.
@@ -21,6 +22,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from array import array
 from collections import defaultdict
@@ -90,8 +92,11 @@ class Meter:
         cpu = (time.process_time() - self._cpu_s) / seconds
         delays = np.concatenate([np.array(values) for values in self._delays_ms.values()])
         lost = {stream: numbers[-1] - numbers[0] + 1 - len(numbers) for stream, numbers in self._numbers.items()}
+        received = sum(len(numbers) for numbers in self._numbers.values())
         return {
             "cpu_percent": 100 * cpu,
+            "cpu_us_per_message": 1e6 * cpu * seconds / received,
+            "load": os.getloadavg()[0],
             "delay_p50_ms": float(np.percentile(delays, 50)),
             "delay_p95_ms": float(np.percentile(delays, 95)),
             "delay_max_ms": float(delays.max()),
@@ -143,7 +148,7 @@ def receive_bare(meter: Meter) -> Any:
     from rclpy.qos import qos_profile_sensor_data
     from sensor_msgs.msg import Image, JointState
 
-    from groot_ros.nodes.policy_ingest import STATE_DEPTH
+    from groot_ros.nodes.quality import STATE_DEPTH
 
     node = Node("bare")
     clock = node.get_clock()
@@ -209,34 +214,30 @@ def receive(kind: str, folder: Path, seconds: float) -> None:
     node = receive_bare(meter) if kind == "bare" else receive_policy(meter, folder, computing=kind == "computing")
     executor = SingleThreadedExecutor()
     executor.add_node(node)
+    spinning = threading.Thread(target=executor.spin)
+    spinning.start()
     deadline = time.monotonic() + DEADLINE_S
     meter.is_open = True
     while len(meter._numbers) < len(CAMERAS) + 1:  # until every stream is heard
-        executor.spin_once(timeout_sec=0.1)
+        time.sleep(0.1)
         if time.monotonic() > deadline:
             msg = "not every stream is heard"
             raise TimeoutError(msg)
     meter.is_open = False
-    spin(executor, SETTLE_S)
+    time.sleep(SETTLE_S)
     meter._numbers.clear()
     meter._delays_ms.clear()
     meter.open()
-    spin(executor, seconds)
+    time.sleep(seconds)
     figures = meter.close()
+    executor.shutdown()
+    spinning.join()
     if kind != "bare":
         figures["chunks"] = node.session._ledger.chunks
         node.stop()
     print(json.dumps(figures))
-    executor.shutdown()
     node.destroy_node()
     rclpy.try_shutdown()
-
-
-def spin(executor: Any, seconds: float) -> None:
-    """Spin for a while."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        executor.spin_once(timeout_sec=0.1)
 
 
 def measure(seconds: float, rounds: int) -> dict[str, Any]:
@@ -285,7 +286,8 @@ def medians(values: list[dict[str, Any]]) -> dict[str, float]:
 def line(figures: dict[str, Any]) -> str:
     """Figures in one line."""
     text = (
-        f"CPU {figures['cpu_percent']:5.1f} %  delay p50 {figures['delay_p50_ms']:6.2f}  p95 "
+        f"load {figures['load']:4.1f}  CPU {figures['cpu_percent']:5.1f} % ({figures['cpu_us_per_message']:4.0f} us a "
+        f"message)  delay p50 {figures['delay_p50_ms']:6.2f}  p95 "
         f"{figures['delay_p95_ms']:6.2f}  max {figures['delay_max_ms']:6.1f} ms  lost {figures['lost']:.0f}"
     )
     return text + (f"  chunks {figures['chunks']:.0f}" if "chunks" in figures else "")

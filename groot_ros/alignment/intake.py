@@ -113,10 +113,13 @@ class Intake:
     def refuse(self, topic: str, sentence: str, received_ns: int) -> None:
         """Note a message whose bytes could not even be made a message."""
         self.counts[topic] += 1
-        for camera in self._cameras.get(topic, ()):
-            self._aligner.refuse(f"video.{camera}", sentence, received_ns)
-        for reader in self._readers.get(topic, ()):
-            self._aligner.refuse(reader.stream, sentence, received_ns)
+        for stream in self.streams(topic):
+            self._aligner.refuse(stream, sentence, received_ns)
+
+    def streams(self, topic: str) -> list[str]:
+        """The streams that a topic feeds, as ``video.front``."""
+        cameras = [f"video.{camera}" for camera in self._cameras.get(topic, ())]
+        return cameras + [reader.stream for reader in self._readers.get(topic, ())]
 
     def measured(self) -> dict[str, NDArray[np.float64]] | None:
         """The newest values of all state groups in topic units ``(R,)``; None while one has not come yet."""

@@ -4,34 +4,32 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
+from threading import RLock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
-from rclpy.qos_overriding_options import QoSOverridingOptions
-from rclpy.subscription import Subscription
 
 from groot_ros.alignment import Aligner
-from groot_ros.alignment.intake import Intake, IntakeTopic
+from groot_ros.alignment.intake import TRANSFORM_TOPICS, Intake, IntakeTopic
 from groot_ros.contract import Contract
 from groot_ros.nodes.message_types import message_class
+from groot_ros.nodes.quality import subscription_quality
+from groot_ros.nodes.streams_thread import StreamsThread
 from groot_ros.observation import NANOSECONDS_PER_SECOND
 
-CAMERA_DEPTH = 5
-STATE_DEPTH = 100
-"""Joint states may come at 1 kHz: a tenth of a second in which another callback may run."""
 RATE_FRAMES = 60
 
 
 class Ingest:
-    """Subscribes to all cameras and states of a contract, and to nothing else.
+    """Subscribes to all cameras and states of a contract, and to nothing else; the callbacks run in their own thread.
 
     Args:
-        node: The node whose subscriptions they are.
+        node: The node whose names, parameters and clock count.
         contract: The topics.
         aligner: Where the messages go.
+        lock: Held during each callback; whoever else touches the aligner or this object holds it too.
         on_frame: Called after a frame that counts; ``is_reference`` says whether it is of the reference camera.
         on_state: Called after a state that counts.
 
@@ -42,6 +40,7 @@ class Ingest:
         node: Node,
         contract: Contract,
         aligner: Aligner,
+        lock: RLock,
         *,
         on_frame: Callable[..., None],
         on_state: Callable[[], None],
@@ -53,22 +52,31 @@ class Ingest:
         self._on_frame = on_frame
         self._on_state = on_state
         self._arrivals = {camera: deque[int](maxlen=RATE_FRAMES) for camera in contract.cameras}
-        self._subscriptions: list[Subscription[Any]] = [
-            node.create_subscription(
-                message_class(topic.type),
-                topic.name,
-                self._callback(topic),
-                _quality(topic),
-                qos_overriding_options=QoSOverridingOptions.with_default_policies(),
-            )
-            for topic in self._intake.topics.values()
+        self._lock = lock
+        # Resolved here, since the remappings of the user's node count and not those of the streams' node.
+        names = {topic: node.resolve_topic_name(topic.name) for topic in self._intake.topics.values()}
+        subscriptions = [
+            (message_class(topic.type), name, self._callback(topic), subscription_quality(node, topic, name))
+            for topic, name in names.items()
         ]
+        self._streams = StreamsThread(node)
+        for subscription in subscriptions:
+            self._streams.subscribe(*subscription)
+        self._streams.start()
 
     def destroy(self) -> None:
-        """Unsubscribe."""
-        for subscription in self._subscriptions:
-            self._node.destroy_subscription(subscription)
-        self._subscriptions.clear()
+        """Unsubscribe; without the lock, which a callback may wait for."""
+        self._streams.stop()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether messages are taken."""
+        return self._streams.is_alive
+
+    @property
+    def death(self) -> str | None:
+        """What ended the thread that takes messages."""
+        return self._streams.death
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -89,14 +97,17 @@ class Ingest:
         return rates
 
     def several_publishers(self) -> str | None:
-        """A sentence where several nodes publish one camera's topic: their pictures would take turns; else None."""
-        for camera, source in self._contract.cameras.items():
-            publishers = self._node.get_publishers_info_by_topic(self._node.resolve_topic_name(source.topic))
+        """A sentence where several nodes publish on one topic of a stream; transforms may have many. Needs no lock."""
+        for topic in self._intake.topics.values():
+            if topic.name in TRANSFORM_TOPICS:
+                continue
+            publishers = self._node.get_publishers_info_by_topic(self._node.resolve_topic_name(topic.name))
             if len(publishers) > 1:
                 names = ", ".join(f"{end.node_namespace.rstrip('/')}/{end.node_name}" for end in publishers)
+                what = "pictures of two cameras" if topic.cameras else "states of two robots"
                 return (
-                    f"video.{camera}: {len(publishers)} publishers on {source.topic} ({names}), so pictures of two "
-                    "cameras would take turns; stop all but one, or give each its own topic"
+                    f"{self._intake.streams(topic.name)[0]}: {len(publishers)} publishers on {topic.name} ({names}), "
+                    f"so {what} would take turns; stop all but one, or give each its own topic"
                 )
         return None
 
@@ -111,22 +122,14 @@ class Ingest:
         is_reference = next(iter(self._contract.cameras)) in topic.cameras
 
         def receive(message: Any) -> None:  # noqa: ANN401 - a ROS message
-            now_ns = int(self._clock.now().nanoseconds)
-            for camera_arrivals in arrivals:
-                camera_arrivals.append(now_ns)
-            taken = self._intake.take(topic.name, message, now_ns)
-            if taken.frame:
-                self._on_frame(is_reference=is_reference)
-            if taken.state:
-                self._on_state()
+            with self._lock:
+                now_ns = int(self._clock.now().nanoseconds)
+                for camera_arrivals in arrivals:
+                    camera_arrivals.append(now_ns)
+                taken = self._intake.take(topic.name, message, now_ns)
+                if taken.frame:
+                    self._on_frame(is_reference=is_reference)
+                if taken.state:
+                    self._on_state()
 
         return receive
-
-
-def _quality(topic: IntakeTopic) -> QoSProfile:
-    return QoSProfile(
-        history=HistoryPolicy.KEEP_LAST,
-        depth=CAMERA_DEPTH if topic.cameras else STATE_DEPTH,
-        reliability=ReliabilityPolicy.RELIABLE if topic.reliability == "reliable" else ReliabilityPolicy.BEST_EFFORT,
-        durability=DurabilityPolicy.TRANSIENT_LOCAL if topic.is_static else DurabilityPolicy.VOLATILE,
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from groot_ros.policy import GrootPolicy
 UNTIMED_PREDICTIONS = 1
 """The first one compiles and allocates."""
 TIMED_PREDICTIONS = 3
+SWITCH_INTERVAL_S = 0.0005
 WARM_UP_FRAME = (480, 640)
 GREY = 128
 
@@ -59,6 +61,8 @@ def load(settings: ConfigureSettings, receive_description: Callable[[str], str])
     contract = load_contract(settings.contract)
     # One core stays free for callbacks, also where the network itself runs on the CPU.
     torch.set_num_threads(min(torch.get_num_threads(), max((os.cpu_count() or 1) - 1, 1)))
+    # And none waits longer than this for the interpreter, which the model's thread would keep for 5 ms at a time.
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
     policy = GrootPolicy.from_checkpoint(
         settings.checkpoint,
         settings.embodiment_tag or contract.embodiment_tag,

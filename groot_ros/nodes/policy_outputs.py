@@ -22,6 +22,7 @@ from groot_ros.contract.outputs import (
 )
 from groot_ros.execution.commands import Command, GripperCommand
 from groot_ros.nodes.command_messages import CONVERSIONS
+from groot_ros.nodes.controller_order import ControllerOrder
 from groot_ros.nodes.gripper_goals import GripperGoals
 from groot_ros.nodes.quiet import QUIET
 
@@ -54,6 +55,11 @@ class Outputs:
         self._node = node
         self._publishers: dict[str, Any] = {}
         self._grippers: dict[str, GripperGoals] = {}
+        self._orders = [
+            ControllerOrder(node, name, target)
+            for name, target in contract.outputs.items()
+            if isinstance(target, PositionCommandOutput)
+        ]
         for name, target in contract.outputs.items():
             if isinstance(target, GripperCommandOutput):
                 self._grippers[name] = GripperGoals(node, target)
@@ -80,6 +86,12 @@ class Outputs:
         for gripper in self._grippers.values():
             gripper.drop()
 
+    def refusal(self) -> str | None:
+        """Why motion must not be enabled, as far as the controllers have answered; asks those that have not."""
+        for order in self._orders:
+            order.ask()
+        return next((order.fault for order in self._orders if order.fault is not None), None)
+
     def faults(self) -> list[str]:
         """What keeps commands from arriving, as sentences."""
         faults = [gripper.fault for gripper in self._grippers.values()]
@@ -96,5 +108,7 @@ class Outputs:
             self._node.destroy_lifecycle_publisher(publisher)
         for gripper in self._grippers.values():
             gripper.destroy()
+        for order in self._orders:
+            order.destroy()
         self._publishers.clear()
         self._grippers.clear()

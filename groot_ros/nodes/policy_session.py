@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import deque
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from groot_ros.alignment import Aligner, NotReady, Reason
 from groot_ros.errors import ObservationError
+from groot_ros.execution.state_check import StateFit, check_state
 from groot_ros.execution.status import HoldReason
 from groot_ros.nodes.command_messages import chunk_message
 from groot_ros.nodes.edge_log import EdgeLog
@@ -32,12 +35,15 @@ from groot_ros.observation import NANOSECONDS_PER_SECOND, ActionChunk
 CHUNK_DEPTH = 10
 STATES_AWAITED = 10
 """So many messages of state after a frame may be the first one that is newer than it; supervision finds later ones."""
-SLOW_CHECK_S = 0.5
+SLOW_CHECK_S = 1.0
 """How often the graph and the file system are looked at."""
 
 
 class PolicySession:
-    """Runs a loaded policy on a node. All methods belong to the node's executor thread.
+    """Runs a loaded policy on a node.
+
+    The public methods belong to the thread of the node's executor; messages come in the thread of the streams. One lock
+    guards all that both touch: each callback holds it, and so does each public method for as long as it looks.
 
     Args:
         node: The node.
@@ -51,6 +57,7 @@ class PolicySession:
 
     def __init__(self, node: LifecycleNode, loaded: LoadedPolicy, parameters: PolicyParameters) -> None:
         self._node = node
+        self._lock = threading.RLock()
         self._clock = node.get_clock()
         self._log = EdgeLog(node.get_logger())
         self._parameters = parameters
@@ -59,6 +66,7 @@ class PolicySession:
         modalities = self.policy.embodiment.modalities
         self._aligner = Aligner(self.contract, modalities.video.delta_indices, modalities.state.delta_indices)
         self._gate = MotionGate(self.contract, self.policy.embodiment.statistics)
+        self._state_names = {group: self.contract.state_dimensions(group) for group in self.contract.state}
         self._ledger = Ledger()
         self._outputs = Outputs(node, self.contract)
         self._chunks: Any = node.create_lifecycle_publisher(
@@ -69,8 +77,6 @@ class PolicySession:
         self._outcomes: deque[Outcome] = deque()
         self._wake = node.create_guard_condition(self._take_outcomes)
         self._worker = InferenceWorker(self.policy, self._hand_over)
-        self._ingest = Ingest(node, self.contract, self._aligner, on_frame=self._on_frame, on_state=self._on_state)
-
         self.is_active = False
         self.is_enabled = False
         self.has_news = False
@@ -89,25 +95,34 @@ class PolicySession:
         self._inference_fault = ""
         self._fault = ""
         self._slow_warnings: list[str] = []
+        self._state_warnings: list[str] = []
         self._last_slow_check_s = -float("inf")
         self._auto_enable = parameters.auto_enable
+        # The last, since its callbacks come at once.
+        self._ingest = Ingest(
+            node, self.contract, self._aligner, self._lock, on_frame=self._on_frame, on_state=self._on_state
+        )
 
     def activate(self) -> None:
         """Begin to infer; in a dry run also to plan, without sending anything."""
-        self.is_active = True
-        self._auto_enable = self._parameters.auto_enable
-        if self._parameters.dry_run:
-            self._motion.start(sends=False)
+        with self._lock:
+            self.is_active = True
+            self._auto_enable = self._parameters.auto_enable
+            if self._parameters.dry_run:
+                self._motion.start(sends=False)
 
     def deactivate(self) -> None:
         """Send what holds the robot, and stop."""
-        self._halt()
-        self.is_active = False
+        with self._lock:
+            self._halt()
+            self.is_active = False
         self._outputs.flush()
 
     def destroy(self) -> bool:
         """End threads and subscriptions; whether the model's thread has ended, which a hanging model prevents."""
-        self._halt()
+        with self._lock:
+            self._halt()
+            self.is_active = False
         self._ingest.destroy()
         self._motion.destroy()
         ended = self._worker.stop()
@@ -119,35 +134,19 @@ class PolicySession:
 
     def enable(self, *, on: bool) -> tuple[bool, str]:
         """Switch motion; whether it was done, and a sentence."""
-        if not on:
-            was_enabled = self.is_enabled
-            if was_enabled:
-                self._halt()
-                self._node.get_logger().info("motion disabled, a hold was sent")
-            self._auto_enable = False
-            return True, "motion is disabled, a hold was sent" if was_enabled else "motion was disabled already"
-        refusal = self._enable_refusal()
-        if refusal is not None:
-            return False, refusal
-        if self.is_enabled:
-            return True, "motion was enabled already"
-        for warning in self._gate.warnings():
-            self._node.get_logger().warning(warning)
-        self._last_rolled = None
-        self.is_enabled = self.has_news = True
-        self._motion.start(sends=True)
-        self._node.get_logger().info("motion enabled")
-        return True, "motion is enabled"
+        with self._lock:
+            return self._switch_on() if on else self._switch_off()
 
     def reset(self) -> tuple[bool, str]:
         """Forget plan, history and the inference in flight."""
-        self._generation += 1
-        self._motion.reset()
-        self._ledger.stopped(self._now_ns())
-        self._aligner.reset()
-        self._ingest.reset()
-        self._last_reference_ns = self._last_inferred_ns = None
-        self._last_chunk = self._last_rolled = None
+        with self._lock:
+            self._generation += 1
+            self._motion.reset()
+            self._ledger.stopped(self._now_ns())
+            self._aligner.reset()
+            self._ingest.reset()
+            self._last_reference_ns = self._last_inferred_ns = None
+            self._last_chunk = self._last_rolled = None
         return True, "plan and history are forgotten"
 
     def progress(self) -> dict[str, Any]:
@@ -155,15 +154,16 @@ class PolicySession:
 
         A due inference is looked for first, so that one that the answer does not speak of does not begin by itself.
         """
-        if self.is_active and not self._fault:
-            self._consider()
-        return {
-            "now_ns": self._now_ns(),
-            "is_active": self.is_active,
-            "is_busy": self._is_inferring,
-            "chunks": self._ledger.chunks,
-            "messages": dict(self._ingest.counts),
-        }
+        with self._lock:
+            if self.is_active and not self._fault:
+                self._consider()
+            return {
+                "now_ns": self._now_ns(),
+                "is_active": self.is_active,
+                "is_busy": self._is_inferring,
+                "chunks": self._ledger.chunks,
+                "messages": dict(self._ingest.counts),
+            }
 
     def instruct(self, text: str) -> None:
         """Take a new task; the inference in flight is worth nothing."""
@@ -177,10 +177,11 @@ class PolicySession:
         except ObservationError as error:
             self._log.begin("instruction", text, f"instruction refused, {self.instruction!r} stays: {error}")
             return
-        self.instruction = text
-        self._generation += 1
-        self._motion.change_task()
-        self._last_inferred_ns = None
+        with self._lock:
+            self.instruction = text
+            self._generation += 1
+            self._motion.change_task()
+            self._last_inferred_ns = None
         self._node.get_logger().info(f"instruction: {text}")
 
     def supervise(self) -> bool:
@@ -190,24 +191,53 @@ class PolicySession:
                 self._die(f"the model's thread has ended ({self._worker.death}); clean up and configure again")
             elif not self._motion.is_alive:
                 self._die(f"the motion thread has ended ({self._motion.death}); clean up and configure again")
+            elif not self._ingest.is_alive:
+                self._die(f"the messages' thread has ended ({self._ingest.death}); clean up and configure again")
         now_s = time.monotonic()
         if now_s - self._last_slow_check_s >= SLOW_CHECK_S:
             self._last_slow_check_s = now_s
             self._check_surroundings()
-        found = self._reference()
-        self._note_not_ready(found if isinstance(found, NotReady) else self._pictures_fault)
-        self._say_motion()
-        if self._auto_enable and self.is_active and self._gate.readings is not None and self._not_ready is None:
-            self._auto_enable = False
-            done, sentence = self.enable(on=True)
-            if not done:
-                self._node.get_logger().error(f"motion stays disabled: {sentence}")
-        if self.is_active and not self._fault:
-            self._consider()
+        with self._lock:
+            found = self._reference()
+            self._note_not_ready(found if isinstance(found, NotReady) else self._pictures_fault)
+            self._say_motion()
+            if self._auto_enable and self.is_active and self._gate.readings is not None and self._not_ready is None:
+                self._auto_enable = False
+                done, sentence = self.enable(on=True)
+                if not done:
+                    self._node.get_logger().error(f"motion stays disabled: {sentence}")
+            if self.is_active and not self._fault:
+                self._consider()
         return not self._fault and self._motion.is_on_time
 
     def snapshot(self, state: str) -> Snapshot:
         """Everything for diagnostics."""
+        with self._lock:
+            return self._snapshot(state)
+
+    def _switch_off(self) -> tuple[bool, str]:
+        self._auto_enable = False
+        if not self.is_enabled:
+            return True, "motion was disabled already"
+        self._halt()
+        self._node.get_logger().info("motion disabled, a hold was sent")
+        return True, "motion is disabled, a hold was sent"
+
+    def _switch_on(self) -> tuple[bool, str]:
+        refusal = self._enable_refusal()
+        if refusal is not None:
+            return False, refusal
+        if self.is_enabled:
+            return True, "motion was enabled already"
+        for warning in self._gate.warnings():
+            self._node.get_logger().warning(warning)
+        self._last_rolled = None
+        self.is_enabled = self.has_news = True
+        self._motion.start(sends=True)
+        self._node.get_logger().info("motion enabled")
+        return True, "motion is enabled"
+
+    def _snapshot(self, state: str) -> Snapshot:
         now_ns, ledger = self._now_ns(), self._ledger
         counts: dict[str, float] = {
             "observations": ledger.observations,
@@ -224,7 +254,7 @@ class PolicySession:
             state=state,
             hardware_id=self.contract.robot,
             fault=self._fault,
-            warnings=[*self._slow_warnings, *self._gate.warnings()],
+            warnings=[*self._slow_warnings, *self._state_warnings],
             now_ns=now_ns,
             is_enabled=self.is_enabled,
             is_dry_run=self._parameters.dry_run,
@@ -300,9 +330,22 @@ class PolicySession:
             self._last_reference_ns = reference
             self._states_awaited = 0
             self._ledger.observations += 1
+            self._check_state(state)
             self._motion.observe(state, reference, complete=True)
         if not self._is_inferring and self._worker.is_alive:
             self._infer(reference)
+
+    def _check_state(self, state: Mapping[str, NDArray[np.floating]]) -> None:
+        """Say it when the state leaves the trained range; where it cannot be a state at all, motion is switched off."""
+        fit, self._state_warnings = check_state(state, self.policy.embodiment.statistics.state, self._state_names)
+        if fit is StateFit.INSIDE:
+            self._log.end("state", "the state is within the trained range")
+            return
+        sentences = "; ".join(self._state_warnings)
+        if fit is StateFit.IMPOSSIBLE and self.is_enabled:
+            self._halt()
+            self._node.get_logger().error(f"motion is disabled, a hold was sent: {sentences}")
+        self._log.begin("state", fit.value, sentences)
 
     def _infer(self, reference_ns: int) -> None:
         wants_frames = self._debug.are_wanted()
@@ -356,11 +399,12 @@ class PolicySession:
         self._wake.trigger()
 
     def _take_outcomes(self) -> None:
-        while self._outcomes:
-            self._is_inferring = False
-            self._take(self._outcomes.popleft())
-        if self.is_active and not self._fault:
-            self._consider()
+        with self._lock:
+            while self._outcomes:
+                self._is_inferring = False
+                self._take(self._outcomes.popleft())
+            if self.is_active and not self._fault:
+                self._consider()
 
     def _take(self, outcome: Outcome) -> None:
         job = outcome.job
@@ -422,7 +466,7 @@ class PolicySession:
         measured = self._ingest.measured()
         if measured is not None:
             self._gate.read(measured)
-        return self._gate.refusal()
+        return self._gate.refusal() or self._outputs.refusal()
 
     def _halt(self) -> None:
         """Hold the robot and switch motion off."""
@@ -432,8 +476,9 @@ class PolicySession:
         self.has_news = True
 
     def _die(self, fault: str) -> None:
-        self._fault = fault
-        self._halt()
+        with self._lock:
+            self._fault = fault
+            self._halt()
         self._node.get_logger().error(f"{fault}; motion is disabled, a hold was sent")
 
     def _check_surroundings(self) -> None:
@@ -455,8 +500,20 @@ class PolicySession:
             )
         if not self.instruction.strip():
             warnings.append("instruction: none is given; write one in the contract or publish one on ~/instruction")
+        refusal = self._outputs.refusal()
+        if refusal is not None:
+            warnings.append(refusal)
+            if self.is_enabled:
+                with self._lock:
+                    self._halt()
+                self._node.get_logger().error(f"motion is disabled, a hold was sent: {refusal}")
         if self.is_enabled:
             warnings += self._motion.retry()
+            heartbeat = self._node.resolve_topic_name("~/heartbeat")
+            if not self._node.count_subscribers(heartbeat):
+                warnings.append(
+                    f"nobody listens to {heartbeat}: nothing holds the robot if this process dies; start the watchdog"
+                )
         for warning in warnings:
             if warning not in self._slow_warnings:
                 self._node.get_logger().warning(warning)

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.dds
 
 from diagnostic_msgs.msg import DiagnosticStatus  # noqa: E402
 from rclpy.qos import qos_profile_sensor_data  # noqa: E402
-from sensor_msgs.msg import Image  # noqa: E402
+from sensor_msgs.msg import Image, JointState  # noqa: E402
 from support.golden import BACKBONE, TINY_SINGLE  # noqa: E402
 from support.policy_arm import CONTRACT, NAMES, POSITIONS, SECOND, Arm  # noqa: E402
 from support.policy_node import RELIABLE, RunningPolicy, image, joints, values_of  # noqa: E402
@@ -190,14 +190,20 @@ def test_stamps_that_go_back(arm):
     arm.observation_fault("front/image_raw come with stamps that repeat or go back", feed)
 
 
-def test_two_publishers_on_one_camera(arm):
-    other = Listener("second_camera")
+@pytest.mark.parametrize(
+    ("topic", "kind", "words"),
+    [
+        ("front/image_raw", Image, ("video.front: 2 publishers on front/image_raw", "pictures of two cameras")),
+        ("joint_states", JointState, ("state.single_arm: 2 publishers on joint_states", "states of two robots")),
+    ],
+)
+def test_two_publishers_on_one_topic(arm, topic, kind, words):
+    other = Listener("second_robot")
     try:
-        publisher = other.node.create_publisher(Image, "front/image_raw", RELIABLE)
-        status = arm.wait_for_message("observation", "/second_camera", arm.feed)
-        assert "2 publishers on front/image_raw" in status.message
-        assert "/test_arm" in status.message
-        assert "stop all but one" in status.message
+        publisher = other.node.create_publisher(kind, topic, RELIABLE)
+        status = arm.wait_for_message("observation", "/second_robot", arm.feed)
+        for word in (*words, "/test_arm", "would take turns; stop all but one"):
+            assert word in status.message
         other.node.destroy_publisher(publisher)
     finally:
         other.close()

@@ -15,6 +15,7 @@ pytest.importorskip("rclpy")
 pytestmark = pytest.mark.dds
 
 from rclpy.parameter import Parameter  # noqa: E402
+from sensor_msgs.msg import JointState  # noqa: E402
 from std_msgs.msg import Header, String  # noqa: E402
 from support.golden import TINY_SINGLE  # noqa: E402
 from support.policy_arm import CONTRACT, NAMES, POSITIONS, Arm  # noqa: E402
@@ -244,6 +245,52 @@ def test_a_robot_that_cannot_belong_to_the_policy_is_not_enabled(policy, arm, mo
     assert not answer.success
     assert "the measured state and the checkpoint's statistics cannot belong together" in answer.message
     assert "trained on" in answer.message
+
+
+def test_a_state_that_leaves_the_trained_range_is_said_and_one_that_cannot_be_a_state_ends_the_motion(
+    policy, arm, monkeypatch
+):
+    enabled(arm)
+    statistics = policy.node.session.policy.embodiment.statistics.state["single_arm"]
+    unusual = [*POSITIONS]
+    unusual[0] = float(statistics.max[0] + 0.5 * (statistics.max[0] - statistics.min[0]))
+    monkeypatch.setattr(arm, "state", lambda stamp_ns: joints(NAMES, unusual, stamp_ns))
+    arm.wait_for_message("node", "state single_arm/pan is", arm.feed)
+    assert policy.node.session.is_enabled
+    impossible = [*POSITIONS]
+    impossible[0] = float(statistics.max[0] + 10.0 * (statistics.max[0] - statistics.min[0]))
+    monkeypatch.setattr(arm, "state", lambda stamp_ns: joints(NAMES, impossible, stamp_ns))
+    arm.wait_for_message("motion", "motion is disabled", arm.feed)
+    arm.wait_for_hold()
+    assert not arm.enable(on=True).success
+
+
+def test_the_robot_is_held_while_two_publish_its_joint_states(policy, arm):
+    enabled(arm)
+    other = Listener("second_robot")
+    try:
+        publisher = other.node.create_publisher(JointState, "joint_states", RELIABLE)
+        arm.wait_for_message("motion", "held: no fresh observation", arm.feed)
+        assert "2 publishers on joint_states" in arm.part("observation").message
+        other.node.destroy_publisher(publisher)
+    finally:
+        other.close()
+    arm.wait_for_motion()
+
+
+def test_nobody_who_listens_to_the_heartbeat_is_said_while_motion_is_enabled(policy, arm):
+    enabled(arm)
+    session = policy.node.session
+    assert not any("listens to /groot_policy/heartbeat" in warning for warning in session._slow_warnings)
+    count, policy.node.count_subscribers = policy.node.count_subscribers, lambda _topic: 0
+    try:
+        arm.wait_for_message(
+            "node",
+            "nobody listens to /groot_policy/heartbeat: nothing holds the robot if this process dies; start",
+            arm.feed,
+        )
+    finally:
+        policy.node.count_subscribers = count
 
 
 def test_sigterm_sends_a_hold_and_the_process_ends_by_itself(tmp_path, arm_of_all, policy):
