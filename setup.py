@@ -37,6 +37,7 @@ setup(
         (f"share/{PACKAGE}/launch", files("launch/*.launch.py")),
         (f"share/{PACKAGE}/config", files("config/*.xml")),
         (f"share/{PACKAGE}/config/robots", files("config/robots/*.yaml")),
+        (f"share/{PACKAGE}/config/training", files("config/training/*.yaml")),
     ],
     python_requires=">=3.10",
     install_requires=requirements("requirements.txt", "requirements/rosdep.txt"),

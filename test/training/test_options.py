@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -283,6 +284,12 @@ def test_a_wrong_configuration_is_said_in_a_sentence(tmp_path, text, sentence):
     path.write_text(text)
     with pytest.raises(TrainingError, match=sentence):
         load_config(path, {})
+
+
+def test_the_shipped_configuration_is_read():
+    path = Path(__file__).parents[2] / "config" / "training" / "demo.yaml"
+    config = load_config(path, {"dataset": "d", "base_model": "b", "output": "o"})
+    assert (config.ema_decay, config.tune.visual) == (0.998, True)
 
 
 def test_the_command_line_wins_over_the_file(tmp_path):
