@@ -22,6 +22,7 @@ WHEELS_FILE = "requirements/ros_wheels.txt"
 TEST_FILE = "requirements/test.txt"
 TRAIN_FILE = "requirements/train.txt"
 TESTED_FILE = "requirements/tested.txt"
+ENVIRONMENT = ROOT / ".venv"
 STAMP = "groot_ros.stamp"
 # These are built against numpy's binary interface: the tested versions need numpy 2.
 NUMPY_FAMILY = ("numpy", "scipy", "opencv-python-headless", "matplotlib")
@@ -63,13 +64,12 @@ def requirement_name(line: str) -> str:
     return canonical(line[:end])
 
 
-def make_plan(base: BasePython, *, tests: bool, replaced: tuple[str, ...] = ()) -> Plan:
+def make_plan(base: BasePython, *, tests: bool) -> Plan:
     """Decide what to install and what to take from the machine.
 
     Args:
         base: The machine's Python.
         tests: Install what the tests need, too.
-        replaced: Pins that take the place of the tested ones, such as ``transformers==4.57.3``.
 
     """
     ros = base.ros_distro is not None
@@ -106,8 +106,6 @@ def make_plan(base: BasePython, *, tests: bool, replaced: tuple[str, ...] = ()) 
         # launch_pytest of 2024 and older breaks every run of a newer pytest in its environment.
         constraints = [line for line in constraints if requirement_name(line) != "pytest"] + ["pytest<8.4"]
 
-    names = {requirement_name(line) for line in replaced}
-    constraints = [line for line in constraints if requirement_name(line) not in names] + list(replaced)
     return Plan(overlay, tuple(requirements), tuple(constraints), tuple(imports), tuple(notes))
 
 
@@ -163,18 +161,16 @@ def main() -> int:
     leave_virtual_environment()
     parser = argparse.ArgumentParser(description="Make .venv and install what a target of make needs.")
     parser.add_argument("--tests", action="store_true", help="install what the tests need, too")
-    parser.add_argument("--folder", type=Path, default=ROOT / ".venv", help="the environment (default: .venv)")
-    parser.add_argument("--pin", action="append", default=[], help="take this version in place of the tested one")
     options = parser.parse_args()
     base = this_python(with_distributions=True)
     try:
         # An environment with the tests' packages serves the demo as well.
         for tests in (True, False):
-            plan = make_plan(base, tests=tests, replaced=tuple(options.pin))
-            stamp = options.folder / STAMP
+            plan = make_plan(base, tests=tests)
+            stamp = ENVIRONMENT / STAMP
             if tests and not options.tests and not (stamp.exists() and stamp.read_text() == stamp_of(plan, base)):
                 continue
-            install(options.folder, plan, base)
+            install(ENVIRONMENT, plan, base)
             break
     except SetupError as error:
         print(f"setup: {error}", file=sys.stderr)

@@ -90,11 +90,6 @@ def test_a_torch_without_a_version_is_refused():
         make_plan(broken, tests=False)
 
 
-def test_another_transformers_takes_the_place_of_the_tested_one():
-    plan = make_plan(BARE, tests=True, replaced=("transformers==4.57.3",))
-    assert [line for line in plan.constraints if requirement_name(line) == "transformers"] == ["transformers==4.57.3"]
-
-
 def test_an_environment_of_another_python_or_kind_is_made_anew(tmp_path):
     plan = make_plan(BARE, tests=False)
     assert not fits(tmp_path, plan, BARE)
