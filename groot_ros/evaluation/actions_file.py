@@ -17,7 +17,7 @@ from groot_ros.evaluation.pilot import Prediction
 from groot_ros.evaluation.timing import row_times_ns
 
 Array = NDArray[np.float64]
-ROWS_A_BLOCK = 20_000
+ROWS_A_BLOCK = 4_000
 PREDICTED, EXECUTED = "predicted", "executed"
 
 

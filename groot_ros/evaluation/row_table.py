@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+BLOCK = 4096
+
 
 class RowTable:
-    """Rows ``(N, width)`` float64 with a stamp each.
+    """Rows ``(N, width)`` float64 with a stamp each, in blocks: none is ever moved.
 
     Args:
         width: Numbers in a row.
@@ -15,8 +17,9 @@ class RowTable:
     """
 
     def __init__(self, width: int) -> None:
-        self._stamps = np.empty(64, np.int64)
-        self._rows = np.empty((64, width))
+        self._width = width
+        self._stamps: list[NDArray[np.int64]] = []
+        self._rows: list[NDArray[np.float64]] = []
         self._count = 0
 
     def __len__(self) -> int:
@@ -25,19 +28,20 @@ class RowTable:
 
     def add(self, stamp_ns: int, row: NDArray[np.float64]) -> None:
         """Add a row ``(width,)``."""
-        if self._count == len(self._stamps):
-            self._stamps = np.resize(self._stamps, 2 * self._count)
-            self._rows = np.resize(self._rows, (2 * self._count, self._rows.shape[1]))
-        self._stamps[self._count] = stamp_ns
-        self._rows[self._count] = row
+        place = self._count % BLOCK
+        if place == 0:
+            self._stamps.append(np.empty(BLOCK, np.int64))
+            self._rows.append(np.empty((BLOCK, self._width)))
+        self._stamps[-1][place] = stamp_ns
+        self._rows[-1][place] = row
         self._count += 1
 
     @property
     def stamps_ns(self) -> NDArray[np.int64]:
-        """The stamps ``(N,)``; a view."""
-        return self._stamps[: self._count]
+        """The stamps ``(N,)``."""
+        return np.concatenate([np.empty(0, np.int64), *self._stamps])[: self._count]
 
     @property
     def rows(self) -> NDArray[np.float64]:
-        """The rows ``(N, width)``; a view."""
-        return self._rows[: self._count]
+        """The rows ``(N, width)``."""
+        return np.concatenate([np.empty((0, self._width)), *self._rows])[: self._count]
