@@ -111,9 +111,16 @@ def can_pack(dtype: torch.dtype) -> bool:
 
 
 def rotate(x: Tensor, cosine: Tensor, signed_sine: Tensor) -> Tensor:
-    """Rotary position embedding; the sine carries the sign of `signed`."""
-    first, second = x.chunk(2, dim=-1)
-    return x * cosine + torch.cat([second, first], dim=-1) * signed_sine
+    """Rotary position embedding in the type of the angles; the sine carries the sign of `signed`.
+
+    Sums in place: the plain form spends several times as long on a CPU, most of it on mixed types and on `cat`.
+    """
+    x = x.to(cosine.dtype)
+    half = x.shape[-1] // 2
+    rotated = x * cosine
+    rotated[..., :half].addcmul_(x[..., half:], signed_sine[..., :half])
+    rotated[..., half:].addcmul_(x[..., :half], signed_sine[..., half:])
+    return rotated
 
 
 def signed(sine: Tensor) -> Tensor:
