@@ -62,6 +62,9 @@ class Ingest:
         self._streams = StreamsThread(node)
         for subscription in subscriptions:
             self._streams.subscribe(*subscription)
+
+    def start(self) -> None:
+        """Begin to listen: from now on callbacks come."""
         self._streams.start()
 
     def destroy(self) -> None:

@@ -98,10 +98,10 @@ class PolicySession:
         self._state_warnings: list[str] = []
         self._last_slow_check_s = -float("inf")
         self._auto_enable = parameters.auto_enable
-        # The last, since its callbacks come at once.
         self._ingest = Ingest(
             node, self.contract, self._aligner, self._lock, on_frame=self._on_frame, on_state=self._on_state
         )
+        self._ingest.start()  # the last: callbacks come at once, and find everything there
 
     def activate(self) -> None:
         """Begin to infer; in a dry run also to plan, without sending anything."""

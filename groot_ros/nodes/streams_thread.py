@@ -1,7 +1,7 @@
 """A node with nothing but subscriptions, spun by a thread of its own.
 
-rclpy looks at every service and timer of a node on each turn. Beside those of a lifecycle node, joint states at 500 Hz
-would cost half as much again, and every service call would make them wait.
+rclpy looks at every service and timer of a node on each turn. Fast joint states need not pay for those of a lifecycle
+node, nor wait for its service calls.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class StreamsThread:
     def stop(self) -> None:
         """End the thread, then its subscriptions; whoever calls holds no lock that a callback takes."""
         self._stopping = True
-        self._executor.wake()
+        self._executor.create_task(lambda: None)  # a turn without work would go on waiting for a message
         if self._thread.ident is not None:
             self._thread.join(LONGEST_JOIN_S)
         self._executor.shutdown()

@@ -103,6 +103,17 @@ def test_an_inference_begun_before_an_interruption_never_moves_the_robot(interru
     assert executor.inference_due(2 * PERIOD_NS), "the next inference may begin at once"
 
 
+@pytest.mark.parametrize("interrupt", ["reset", "change_task"])
+def test_after_an_interruption_the_next_inference_is_due_though_the_one_in_flight_never_comes(interrupt):
+    executor = arm()
+    observe(executor, [0, 0], 0)
+    executor.begin_inference(0, 0)
+    assert not executor.inference_due(PERIOD_NS), "one at a time"
+    getattr(executor, interrupt)(PERIOD_NS)
+    observe(executor, [0, 0], 2 * PERIOD_NS)
+    assert executor.inference_due(2 * PERIOD_NS)
+
+
 @FEW
 @given(
     jumps=st.lists(st.integers(-3 * SECOND, SECOND // 5), min_size=5, max_size=30),
