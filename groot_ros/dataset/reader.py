@@ -87,6 +87,7 @@ class _Caches:
             self.inherited.append(self.videos)
             self.videos, self.process = OrderedDict(), os.getpid()
         return self.videos
+
     stamps: OrderedDict[Path, EpisodeStamps | None] = field(default_factory=OrderedDict)
 
     def __reduce__(self) -> tuple[type[_Caches], tuple[()]]:
