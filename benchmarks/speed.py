@@ -165,8 +165,10 @@ def equal_inputs(files: dict[str, str]) -> str:
     return "yes" if not different else f"no: {', '.join(different)}"
 
 
-def whole_prediction(out: Path, checkpoint: Path, peer_python: str | None, runs: int, threads: int) -> dict[str, Any]:
-    """Load and predict: ours in bfloat16 beside the peer in bfloat16, then the peer's default after we have gone."""
+def whole_prediction(
+    out: Path, checkpoint: Path, peer_python: str | None, runs: int, threads: int, *, float32: bool
+) -> dict[str, Any]:
+    """Load and predict: ours in bfloat16 beside the peer in bfloat16, then what needs float32 after we have gone."""
     config = open_checkpoint(checkpoint).config
     noise = out / "noise.npy"
     shape = (8, config.action_horizon, config.max_action_dim)
@@ -189,7 +191,7 @@ def whole_prediction(out: Path, checkpoint: Path, peer_python: str | None, runs:
                         stages.setdefault(stage, []).extend(seconds)
         results["peer in bfloat16"] = compared(measured)
         results["stages_ms"] = {stage: float(np.median(seconds)) * 1e3 for stage, seconds in stages.items()}
-    if peer_python:
+    if peer_python and float32:
         with sides(checkpoint, peer_python, threads) as workers:
             workers.pop("ours").close()
             peer = workers["peer"]
@@ -201,7 +203,8 @@ def whole_prediction(out: Path, checkpoint: Path, peer_python: str | None, runs:
                     default.seconds += answer["seconds"]
             results["peak_memory_gb"]["peer_default"] = answer["peak_memory_gb"]
         results["peer's default"] = compared({"ours": measured["ours"], "peer": default})
-    results["errors against float32"] = errors(checkpoint, noise, actions, out, threads)
+    if float32:
+        results["errors against float32"] = errors(checkpoint, noise, actions, out, threads)
     return results
 
 
@@ -261,6 +264,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("build/bench"))
     parser.add_argument("--checkpoint", type=Path, help="of the released dimensions, for the whole prediction")
+    parser.add_argument("--without-float32", action="store_true", help="leave out what needs 17 GB of memory")
     parser.add_argument("--runs", type=int, default=5, help="whole predictions of each side")
     parser.add_argument("--threads", type=int, default=THREADS)
     arguments = parser.parse_args()
@@ -272,7 +276,14 @@ def main() -> int:
     load = os.getloadavg()
     results = preprocessing(out, peer_python, arguments.threads)
     if arguments.checkpoint:
-        results |= whole_prediction(out, arguments.checkpoint, peer_python, arguments.runs, arguments.threads)
+        results |= whole_prediction(
+            out,
+            arguments.checkpoint,
+            peer_python,
+            arguments.runs,
+            arguments.threads,
+            float32=not arguments.without_float32,
+        )
     machine = {"threads": arguments.threads, "load_before": load, "load_after": os.getloadavg()}
     frames = {camera: list(values.shape) for camera, values in camera_frames(CAMERAS, 0).items()}
     (out / "speed.json").write_text(json.dumps({"machine": machine, "frames": frames, "results": results}, indent=2))

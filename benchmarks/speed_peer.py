@@ -65,9 +65,9 @@ class Peer:
         from lerobot.policies.groot import groot_n1_7
 
         start = time.perf_counter()
-        self.network = groot_n1_7.GR00TN17.from_pretrained(self.checkpoint, tune_visual=False)
         self.autocast = dtype == "default"
         kind = torch.float32 if self.autocast else getattr(torch, dtype)
+        self.network = groot_n1_7.GR00TN17.from_pretrained(self.checkpoint, tune_visual=False, dtype=kind)
         name = "bfloat16" if self.autocast else dtype
         self.network.compute_dtype = self.network.config.compute_dtype = name
         self.network.to(dtype=kind).eval().requires_grad_(requires_grad=False)
