@@ -34,6 +34,7 @@ def test_every_part_of_the_gpu_script_runs_on_a_cpu(tmp_path):
     assert results["floor"]["bytes_read"] > 0
 
 
+@pytest.mark.slow
 def test_the_growth_benchmark_measures_every_axis(tmp_path):
     write_tiny_checkpoint(tmp_path / "checkpoint", embodiment_tag="new_embodiment")
     command = [sys.executable, "-m", "benchmarks.speed_growth", "--checkpoint", str(tmp_path / "checkpoint")]
