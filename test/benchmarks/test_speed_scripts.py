@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from groot_ros.checkpoint import write_tiny_checkpoint
 
 ROOT = Path(__file__).parents[2]
