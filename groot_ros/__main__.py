@@ -9,8 +9,8 @@ import sys
 TOOLS = {
     "policy": "run a policy on a robot: the lifecycle node that turns observations into actions",
     "record": "record demonstrations from a running robot",
-    "convert": "turn ROS bags into a dataset",
-    "check": "check a dataset, a bag or a contract before it costs a training run",
+    "convert": "turn ROS bags into a LeRobot dataset that GR00T reads too, or say what a bag holds",
+    "check": "check a dataset before it costs a training run",
     "finetune": "fine-tune GR00T N1.7 on a dataset",
     "evaluate": "replay a dataset or a bag through a policy and report the errors",
     "checkpoint": "inspect a checkpoint, bundle it for offline use, or write a tiny one",

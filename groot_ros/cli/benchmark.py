@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
 import time
 from pathlib import Path
 
+from groot_ros.cli._arguments import image_size
 from groot_ros.cli._run import run
 from groot_ros.errors import GrootError
 
@@ -41,7 +41,9 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default: auto)")
     parser.add_argument("--dtype", choices=("float32", "bfloat16"), help="default: bfloat16 on a GPU, float32 on a CPU")
     parser.add_argument("--runs", type=_positive, default=20, help="predictions that count (default: 20)")
-    parser.add_argument("--frame-size", type=_size, default=(480, 640), help="HEIGHTxWIDTH (default: 480x640)")
+    parser.add_argument(
+        "--camera-size", type=image_size, default=(640, 480), metavar="WIDTHxHEIGHT", help="default: 640x480"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures, every run's too, to FILE")
     arguments = parser.parse_args(argv)
     return run(lambda: _benchmark(arguments))
@@ -68,7 +70,8 @@ def _benchmark(arguments: argparse.Namespace) -> int:
         rate_hz=checkpoint.fps or 30.0,
     )
     load_s = time.perf_counter() - start
-    report = measure_speed(policy, runs=arguments.runs, frame_size=arguments.frame_size)
+    width, height = arguments.camera_size
+    report = measure_speed(policy, runs=arguments.runs, frame_size=(height, width))
     summary = report.summary()
     table = Table(title=f"{report.device}, {report.dtype}, {policy.network.steps} denoising steps, {tag}")
     table.add_column("ms")
@@ -111,14 +114,6 @@ def _positive(text: str) -> int:
         msg = "it must be 1 or more"
         raise argparse.ArgumentTypeError(msg)
     return number
-
-
-def _size(text: str) -> tuple[int, int]:
-    match = re.fullmatch(r"([1-9]\d*)x([1-9]\d*)", text)
-    if match is None:
-        msg = f"{text!r} is not HEIGHTxWIDTH, for instance 480x640"
-        raise argparse.ArgumentTypeError(msg)
-    return int(match[1]), int(match[2])
 
 
 if __name__ == "__main__":

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from groot_ros.checkpoint import Checkpoint, bundle, open_checkpoint, write_tiny_checkpoint
+from groot_ros.cli._arguments import add_tool, image_size
 from groot_ros.cli._run import run
 
 _EXAMPLES = """examples:
   python -m groot_ros checkpoint inspect ~/models/GR00T-N1.7-DROID
-  python -m groot_ros checkpoint inspect nvidia/GR00T-N1.7-3B --download --camera-size 1280x720
+  python -m groot_ros checkpoint inspect nvidia/GR00T-N1.7-3B --allow-download --camera-size 1280x720
   python -m groot_ros checkpoint bundle ~/models/my_robot --backbone ~/models/Cosmos-Reason2-2B
   python -m groot_ros checkpoint tiny build/tiny --camera front --camera wrist
 """
@@ -33,20 +34,22 @@ def _parser() -> argparse.ArgumentParser:
     )
     tools = parser.add_subparsers(required=True, metavar="{inspect,bundle,tiny}")
 
-    inspect = tools.add_parser("inspect", help="print what is needed to wire a robot; reads no weights")
+    inspect = add_tool(tools, "inspect", "print what is needed to wire a robot; reads no weights")
     _add_source(inspect)
-    inspect.add_argument("--camera-size", type=_size, default=(640, 480), metavar="WIDTHxHEIGHT", help="of a camera")
+    inspect.add_argument(
+        "--camera-size", type=image_size, default=(640, 480), metavar="WIDTHxHEIGHT", help="of a camera"
+    )
     inspect.add_argument("--json", action="store_true", help="print JSON instead of text")
     inspect.set_defaults(work=_inspect)
 
-    bundling = tools.add_parser("bundle", help="put the backbone's tokenizer and image processor into the checkpoint")
+    bundling = add_tool(tools, "bundle", "put the backbone's tokenizer and image processor into the checkpoint")
     _add_source(bundling)
     bundling.add_argument("--output", type=Path, help="write a whole copy there and leave the checkpoint as it is")
     bundling.set_defaults(work=_bundle)
 
-    tiny = tools.add_parser("tiny", help="write a checkpoint with about 3 million random weights in the true format")
+    tiny = add_tool(tools, "tiny", "write a checkpoint with about 3 million random weights in the true format")
     tiny.add_argument("out", type=Path, help="a folder that does not exist yet")
-    tiny.add_argument("--embodiment-tag", default="new_embodiment")
+    tiny.add_argument("--embodiment-tag", default="new_embodiment", help="default: %(default)s")
     tiny.add_argument("--camera", action="append", metavar="KEY", help="once for each camera (default: front, wrist)")
     tiny.add_argument("--horizon", type=int, default=16, help="rows of an action chunk (default: %(default)s)")
     tiny.add_argument("--fps", type=float, default=30.0, help="rows a second (default: %(default)s)")
@@ -59,19 +62,11 @@ def _parser() -> argparse.ArgumentParser:
 def _add_source(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", help="a folder, or a hub id: owner/name or owner/name/folder")
     parser.add_argument("--backbone", type=Path, help="folder with the backbone's tokenizer and image processor")
-    parser.add_argument("--download", action="store_true", help="allow downloads from the Hugging Face hub")
-
-
-def _size(text: str) -> tuple[int, int]:
-    width, _, height = text.partition("x")
-    if not width.isdecimal() or not height.isdecimal() or int(width) * int(height) == 0:
-        msg = f"{text!r} is not a size: write it as 640x480"
-        raise argparse.ArgumentTypeError(msg)
-    return int(width), int(height)
+    parser.add_argument("--allow-download", action="store_true", help="fetch missing files from the Hugging Face hub")
 
 
 def _open(arguments: argparse.Namespace) -> Checkpoint:
-    return open_checkpoint(arguments.path, backbone=arguments.backbone, allow_download=arguments.download)
+    return open_checkpoint(arguments.path, backbone=arguments.backbone, allow_download=arguments.allow_download)
 
 
 def _inspect(arguments: argparse.Namespace) -> int:

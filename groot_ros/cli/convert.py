@@ -38,7 +38,7 @@ exit status: 0 all went well, 1 a bag failed (the others are in the dataset), 2 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Convert or inspect."""
-    options = _parser().parse_args(arguments)
+    options = _parser().parse_intermixed_args(arguments)
     console = Console()
     return run(lambda: _inspect(options, console) if options.inspect else _convert(options, console))
 

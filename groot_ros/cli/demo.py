@@ -10,12 +10,21 @@ from groot_ros.cli._run import run
 from groot_ros.cli._share import shared_file
 
 FAILED = 1
+_EXAMPLES = """examples:
+  python -m groot_ros checkpoint tiny build/demo/checkpoint
+  python -m groot_ros demo --checkpoint build/demo/checkpoint --duration 10
+
+exit status: 0 the robot did what the policy said, 1 it did not, 2 nothing could be started
+"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the demo; 0 only if chunks flowed and the robot did what they said."""
     parser = argparse.ArgumentParser(
-        prog="demo", description="A tiny GR00T N1.7 policy moves a simulated arm over ROS 2."
+        prog="demo",
+        description="A tiny GR00T N1.7 policy moves a simulated arm over ROS 2.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--checkpoint", type=Path, required=True, help="the folder that `checkpoint tiny` wrote")
     parser.add_argument(

@@ -6,8 +6,16 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from groot_ros.cli._arguments import split_ros_arguments
 from groot_ros.cli._run import run
 from groot_ros.nodes.demo_robot import PARTS, run_all, run_part
+
+_EXAMPLES = """examples:
+  python -m groot_ros demo_robot
+  python -m groot_ros demo_robot cameras --ros-args -p seed:=3
+
+ROS arguments go to every part that is run.
+"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -15,12 +23,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="demo_robot",
         description="The demo robot, each part a process: the arm with its controller, the cameras, the leader arm.",
-        epilog="ROS arguments (--ros-args -p seed:=3 ...) go to every part.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("part", nargs="?", choices=PARTS, help="run this part alone, in this process (default: all)")
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    split = given.index("--ros-args") if "--ros-args" in given else len(given)
-    options, ros_arguments = parser.parse_args(given[:split]), given[split:]
+    own, ros_arguments = split_ros_arguments(arguments)
+    options = parser.parse_args(own)
     if options.part is None:
         return run_all(ros_arguments)
     return run(lambda: run_part(options.part, ros_arguments))

@@ -20,6 +20,14 @@ from groot_ros.evaluation.report import ACTIONS_FILE, METRICS_FILE, PAGE_FILE, r
 from groot_ros.evaluation.sentences import figure
 
 GATE_FAILED = 1
+_EXAMPLES = """examples:
+  python -m groot_ros evaluate --checkpoint ~/models/my_robot --contract my_robot.yaml recordings/* --output report
+  python -m groot_ros evaluate --recorded --contract my_robot.yaml recordings/episode_000000 --output report
+  python -m groot_ros evaluate --checkpoint P --contract C BAG --output R --fail-if 'mae.single_arm > 2.0'
+  python -m groot_ros evaluate --compare report_before report_after
+
+exit status: 0, 1 where a --fail-if holds, 2 on an error
+"""
 MARKS = {"stop": "[red]x[/]", "look": "[yellow]![/]", "good": "[green]v[/]"}
 
 
@@ -28,7 +36,8 @@ def parser() -> argparse.ArgumentParser:
     result = argparse.ArgumentParser(
         prog="evaluate",
         description="Replay bags or LeRobot datasets through a policy and report what it would have done.",
-        epilog="exit status: 0, 1 where a --fail-if holds, 2 on an error",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     result.add_argument("recordings", nargs="*", type=Path, help="bags (directory, .mcap, .db3) and LeRobot datasets")
     result.add_argument("--checkpoint", help="checkpoint directory, or a hub id with --allow-download")
@@ -56,7 +65,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: list[str] | None = None) -> int:
     """Run it."""
-    options = parser().parse_args(argv)
+    options = parser().parse_intermixed_args(argv)
     return run(lambda: _compare(options) if options.compare else _evaluate(options))
 
 

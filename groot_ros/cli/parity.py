@@ -7,6 +7,7 @@ import os
 import sys
 from pathlib import Path
 
+from groot_ros.cli._arguments import add_tool
 from groot_ros.cli._run import run
 
 _EXAMPLES = """examples:
@@ -34,11 +35,17 @@ def _parser() -> argparse.ArgumentParser:
     )
     tools = parser.add_subparsers(required=True, metavar="{dump,check,train}")
 
-    dump = tools.add_parser("dump", help="say where the producers lie that run in the other's environment, and how")
+    dump = add_tool(tools, "dump", "say where the producers lie that run in the other's environment, and how")
     dump.set_defaults(work=_dump)
 
-    check = tools.add_parser("check", help="compare with artifacts and print the table")
-    check.add_argument("artifacts", type=Path, nargs="?", default=os.environ.get("GROOT_N1_7_PARITY_DIR"))
+    check = add_tool(tools, "check", "compare with artifacts and print the table")
+    check.add_argument(
+        "artifacts",
+        type=Path,
+        nargs="?",
+        default=os.environ.get("GROOT_N1_7_PARITY_DIR"),
+        help="folder with *_n1_7_*.npz (default: GROOT_N1_7_PARITY_DIR)",
+    )
     _add_checkpoint(check)
     check.add_argument("--tags", default="", help="comma-separated embodiment tags (default: all that have artifacts)")
     check.add_argument("--device", default=os.environ.get("GROOT_PARITY_DEVICE", "auto"))
@@ -48,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--markdown", action="store_true", help="print Markdown in a terminal too")
     check.set_defaults(work=_check)
 
-    train = tools.add_parser("train", help="compare a training step of two code versions or environments")
+    train = add_tool(tools, "train", "compare a training step of two code versions or environments")
     _add_checkpoint(train)
     train.add_argument("--batch", type=Path, required=True, help="artifact with raw observations and actions")
     train.add_argument("--other", type=Path, default=Path(sys.executable), help="Python of the other environment")

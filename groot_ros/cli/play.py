@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from groot_ros.cli._arguments import split_ros_arguments
 from groot_ros.cli._run import run
 
 _EXAMPLES = """examples:
@@ -30,9 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--lock-step", action="store_true", help="wait for the policy node after each message")
     parser.add_argument("--policy", default="/groot_policy", help="the policy node (default: /groot_policy)")
     parser.add_argument("--record", type=Path, metavar="FILE", help="keep the node's chunks, for evaluate --chunks")
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    split = given.index("--ros-args") if "--ros-args" in given else len(given)
-    options, ros_arguments = parser.parse_args(given[:split]), given[split:]
+    own, ros_arguments = split_ros_arguments(arguments)
+    options = parser.parse_args(own)
     if options.rate <= 0:
         parser.error(f"--rate {options.rate}: wanted a number above 0")
     return run(lambda: _play(options, ros_arguments))

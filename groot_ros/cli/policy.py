@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from groot_ros.cli._arguments import split_ros_arguments
 from groot_ros.cli._run import run
 
 _EXAMPLES = """examples:
@@ -21,11 +22,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the node until it is told to stop."""
     parser = argparse.ArgumentParser(
         prog="policy",
-        description="Run a GR00T N1.7 policy on a robot. Parameters: ros2 param describe, or the README.",
+        description="Run a GR00T N1.7 policy on a robot. Its parameters, topics and services: docs/policy_node.md.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    _, ros_arguments = parser.parse_known_args(arguments)
+    own, ros_arguments = split_ros_arguments(arguments)
+    parser.parse_args(own)
 
     def spin() -> int:
         from groot_ros.nodes.policy_node import PolicyNode

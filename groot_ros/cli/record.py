@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from groot_ros.cli._arguments import split_ros_arguments
 from groot_ros.cli._run import run
 
 _EXAMPLES = """keys in the terminal:
@@ -39,12 +40,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--least-free-gb", type=float, default=2.0, metavar="GB", help="kept free on the disk (default: %(default)s)"
     )
     parser.add_argument("--no-view", action="store_true", help="no live view, also in a terminal: services only")
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    split = given.index("--ros-args") if "--ros-args" in given else len(given)
-    options = parser.parse_args(given[:split])
+    own, ros_arguments = split_ros_arguments(arguments)
+    options = parser.parse_args(own)
     if options.recover is not None:
         return run(lambda: _recover(options.recover))
-    return run(lambda: _record(options, given[split:]))
+    return run(lambda: _record(options, ros_arguments))
 
 
 def _recover(folder: Path) -> int:

@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from groot_ros.cli._arguments import split_ros_arguments
 from groot_ros.cli._run import run
 
 _EXAMPLES = """example, beside the policy and with the same contract:
@@ -21,15 +22,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    split = given.index("--ros-args") if "--ros-args" in given else len(given)
-    parser.parse_args(given[:split])
+    own, ros_arguments = split_ros_arguments(arguments)
+    parser.parse_args(own)
 
     def spin() -> int:
         from groot_ros.nodes.running import run_node
         from groot_ros.nodes.watchdog import Watchdog
 
-        run_node(Watchdog, given[split:])
+        run_node(Watchdog, ros_arguments)
         return 0
 
     return run(spin)

@@ -22,8 +22,8 @@ def test_errors_exit_with_1_and_are_told_with_their_episode(dataset_root, tmp_pa
     assert "1 errors, 0 warnings: mend the errors before training" in capsys.readouterr().out
 
 
-def test_a_directory_that_is_no_dataset_exits_with_1_and_one_sentence(tmp_path, capsys):
-    assert main([str(tmp_path)]) == 1
+def test_a_directory_that_is_no_dataset_exits_with_2_and_one_sentence(tmp_path, capsys):
+    assert main([str(tmp_path)]) == 2
     assert re.search("error: .* is not a LeRobot dataset", capsys.readouterr().err)
 
 

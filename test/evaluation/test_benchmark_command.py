@@ -21,7 +21,9 @@ def make_checkpoint(tmp_path_factory):
 
 def test_every_column_of_every_run_is_measured(checkpoint, tmp_path, capsys):
     file = tmp_path / "speed.json"
-    assert main([str(checkpoint), "--device", "cpu", "--runs", "3", "--frame-size", "96x128", "--json", str(file)]) == 0
+    assert (
+        main([str(checkpoint), "--device", "cpu", "--runs", "3", "--camera-size", "128x96", "--json", str(file)]) == 0
+    )
     content = json.loads(file.read_text())
     assert tuple(content["times_s"]) == COLUMNS
     for run in range(3):
@@ -43,7 +45,7 @@ def test_a_checkpoint_of_many_tags_needs_one_named(capsys):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--frame-size", "480"], "'480' is not HEIGHTxWIDTH, for instance 480x640"),
+        (["--camera-size", "480"], "'480' is not a size: write it as 640x480"),
         (["--runs", "0"], "it must be 1 or more"),
     ],
 )
