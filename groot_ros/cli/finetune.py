@@ -12,7 +12,8 @@ from groot_ros.cli._run import run
 from groot_ros.errors import TrainingError
 
 _EXAMPLES = """examples:
-  python -m groot_ros finetune --dataset D --contract C.yaml --base-model nvidia/GR00T-N1.7-3B --output O
+  python -m groot_ros finetune --dataset D --contract C.yaml --base-model ~/models/GR00T-N1.7-3B --output O
+  python -m groot_ros finetune --config my_training.yaml --base-model nvidia/GR00T-N1.7-3B --allow-download
   python -m groot_ros finetune --config my_training.yaml --set steps=20000 --set tune.visual=true
   python -m groot_ros finetune --config my_training.yaml --resume
   accelerate launch --num_processes 4 -m groot_ros finetune --config my_training.yaml
@@ -40,6 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--output", help="folder of the result")
     parser.add_argument("--absolute", action="append", metavar="GROUP", help="action group that stays absolute")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="any other key of the file")
+    parser.add_argument("--allow-download", action="store_true", help="fetch missing files from the Hugging Face hub")
     parser.add_argument("--resume", action="store_true", help="go on from the newest checkpoint of the output folder")
     return parser
 
@@ -50,6 +52,8 @@ def _finetune(arguments: argparse.Namespace) -> int:
     overrides: dict[str, Any] = {key: getattr(arguments, key) for key in _PATHS if getattr(arguments, key) is not None}
     if arguments.absolute:
         overrides["absolute"] = arguments.absolute
+    if arguments.allow_download:
+        overrides["allow_download"] = True
     for entry in arguments.set:
         key, equals, value = entry.partition("=")
         if not key or not equals:
