@@ -21,6 +21,7 @@ from groot_ros.observation import NANOSECONDS_PER_SECOND, ActionChunk, ImageInpu
 from groot_ros.prediction import DirectRoad, GraphRoad, Road, StageTimings
 from groot_ros.processing.processor import Processor
 from groot_ros.processing.rollout import RolloutTransform, rollout_transform
+from groot_ros.versions import warn_where_untested
 
 __all__ = ["DTYPES", "GrootPolicy", "PrefixReport", "StageTimings", "agreed_rate", "select_device", "select_dtype"]
 
@@ -103,6 +104,7 @@ class GrootPolicy:
             DeviceError: The device is not there.
 
         """
+        warn_where_untested()
         checkpoint = open_checkpoint(path, backbone=backbone, allow_download=allow_download)
         target = select_device(device)
         number_type = select_dtype(dtype, target)

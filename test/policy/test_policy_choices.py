@@ -12,6 +12,7 @@ import pytest
 import torch
 from support.golden import BACKBONE, TINY_SINGLE
 
+from groot_ros import versions
 from groot_ros.checkpoint import open_checkpoint
 from groot_ros.errors import CheckpointError, DeviceError
 from groot_ros.observation import ActionChunk, ImageInputFormat
@@ -72,6 +73,17 @@ def test_two_different_rates_are_refused_with_both_and_the_consequence():
 def test_an_unknown_tag_is_refused_with_the_tags_of_the_checkpoint():
     with pytest.raises(CheckpointError, match=r"the embodiment tag my_robot is unknown.*libero_sim"):
         GrootPolicy.from_checkpoint(TINY_SINGLE, "my_robot", device="cpu", rate_hz=20.0)
+
+
+def test_versions_that_were_not_tested_are_said_once_when_a_policy_loads(monkeypatch, caplog):
+    monkeypatch.setattr(versions, "running_versions", lambda: replace(versions.TESTED[0], torch="1.0"))
+    versions.warn_where_untested.cache_clear()
+    for _ in range(2):
+        GrootPolicy.from_checkpoint(TINY_SINGLE, "libero_sim", device="cpu", rate_hz=20)
+    versions.warn_where_untested.cache_clear()
+    assert [record.message for record in caplog.records if "untested versions" in record.message] == [
+        versions.untested_sentence(replace(versions.TESTED[0], torch="1.0"))
+    ]
 
 
 def test_a_policy_says_that_it_wants_bytes_and_no_checkpoint_file_says_so(tmp_path):
