@@ -16,7 +16,7 @@ from groot_ros.contract.outputs import AnyOutput
 from groot_ros.contract.record import Record, one_or_more
 from groot_ros.contract.routing import OutputRow, check_actions, check_limits, check_outputs, output_rows
 from groot_ros.contract.schema import FaultyKeyError, Name, OrNone, Part, PositiveNumber
-from groot_ros.contract.sources import AnyStateSource, CameraSource, StateSource
+from groot_ros.contract.sources import AnyStateSource, CameraSource
 from groot_ros.contract.timing import Alignment, Motion, PolicyTraining, StreamTiming, nanoseconds
 
 Sources = Annotated[tuple[AnyStateSource, ...], BeforeValidator(one_or_more)]
@@ -170,10 +170,6 @@ class Contract(Part):
     def cartesian_limits(self, output: str) -> CartesianLimits | None:
         """The limits that the file gives a pose or twist output; None where it gives none."""
         return self.limits.poses.get(output) if self.limits else None
-
-    def record_sources(self, group: str) -> tuple[StateSource, ...]:
-        """Where the commanded values of an action group come from; none where the file names no topic."""
-        return self.record.groups.get(group, ())
 
     def check_against(self, embodiment: EmbodimentLike) -> None:
         """Refuse an embodiment of a checkpoint that this contract does not fit.

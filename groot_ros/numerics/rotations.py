@@ -105,11 +105,6 @@ def slerp_quaternion(start: ArrayLike, end: ArrayLike, fraction: ArrayLike) -> A
     return quaternion_from_matrix(_slerp(matrix_from_quaternion(start), matrix_from_quaternion(end), fraction))
 
 
-def slerp_rot6d(start: ArrayLike, end: ArrayLike, fraction: ArrayLike) -> Array:
-    """Return the rot6d ``(..., 6)`` at ``fraction`` of the shortest turn from ``start`` to ``end``."""
-    return rot6d_from_matrix(_slerp(matrix_from_rot6d(start), matrix_from_rot6d(end), fraction))
-
-
 def _slerp(start: Array, end: Array, fraction: ArrayLike) -> Array:
     """Turn ``start`` about the constant axis that leads to ``end``."""
     turn = rotvec_from_matrix(np.swapaxes(start, -1, -2) @ end)

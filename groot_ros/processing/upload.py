@@ -50,9 +50,3 @@ class FrameUpload:
 def pinned(shape: tuple[int, ...]) -> Tensor:
     """A uint8 buffer from which a GPU reads by itself."""
     return torch.empty(shape, dtype=torch.uint8, pin_memory=True)
-
-
-def pinned_frames(shape: tuple[int, int, int, int]) -> NDArray[np.uint8]:
-    """A pinned buffer as frames ``(T, H, W, 3)``: messages that are written into it need no copy on their way."""
-    frames: NDArray[np.uint8] = pinned(shape).numpy()
-    return frames

@@ -16,7 +16,6 @@ from groot_ros.numerics.rotations import (
     rotvec_from_matrix,
     rpy_from_matrix,
     slerp_quaternion,
-    slerp_rot6d,
     slerp_rotvec,
 )
 
@@ -105,12 +104,6 @@ def test_slerp_begins_and_ends_where_it_should(start, end):
 def test_slerp_of_a_quaternion_and_its_negative_does_not_turn():
     quaternion = quaternion_from_matrix(matrix_from_rpy([0.3, 0.2, 0.1]))
     np.testing.assert_allclose(slerp_quaternion(quaternion, -quaternion, 0.5), quaternion, atol=1e-12)
-
-
-def test_slerp_of_rot6d_agrees_with_that_of_rotation_vectors():
-    start, end = np.array([0.1, 0.2, 0.3]), np.array([-0.4, 0.9, 0.2])
-    rows = slerp_rot6d(*(rot6d_from_matrix(matrix_from_rotvec(v)) for v in (start, end)), 0.3)
-    np.testing.assert_allclose(matrix_from_rot6d(rows), matrix_from_rotvec(slerp_rotvec(start, end, 0.3)), atol=1e-12)
 
 
 def test_slerp_takes_one_fraction_a_row():
