@@ -99,6 +99,7 @@ def _not_here(name: str, purpose: str, *, allow_download: bool) -> str:
         return f"{name} ({purpose}) is not on this machine and the hub cannot be reached: check name and network."
     return (
         f"{name} ({purpose}) is not on this machine and downloads are off: "
-        "give a local folder, allow the download, or put the files into the checkpoint with "
+        "give a local folder, allow the download (--allow-download, or the parameter allow_download), "
+        "or put the files into the checkpoint with "
         "`python -m groot_ros checkpoint bundle` on a machine that has them."
     )
