@@ -9,7 +9,7 @@ from jinja2 import Template, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from groot_ros.errors import CheckpointError
-from groot_ros.processing.tokenizer import read_json
+from groot_ros.processing.tokenizer import read_if_there
 
 IMAGE_TOKEN = "<|image_pad|>"
 
@@ -76,7 +76,7 @@ def _template_text(directory: Path) -> str:
     if plain.is_file():
         return plain.read_text(encoding="utf-8")
     for name in ("chat_template.json", "tokenizer_config.json"):
-        found = read_json(directory / name).get("chat_template")
+        found = read_if_there(directory / name).get("chat_template")
         if isinstance(found, str):
             return found
     msg = (

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
+from groot_ros.checkpoint.fields import read_json
 from groot_ros.errors import CheckpointError
 
 # How Qwen2 and Qwen3 split text before byte-pair merging; folders without tokenizer.json leave it to the reader.
@@ -57,7 +57,7 @@ def special_token(directory: Path, name: str) -> str:
 
     """
     for file in ("tokenizer_config.json", "special_tokens_map.json"):
-        found = read_json(directory / file).get(name)
+        found = read_if_there(directory / file).get(name)
         if isinstance(found, dict):
             found = found.get("content")
         if isinstance(found, str):
@@ -75,19 +75,9 @@ def token_id(tokenizer: Tokenizer, token: str, directory: Path) -> int:
     return found
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def read_if_there(path: Path) -> dict[str, Any]:
     """A JSON object of the tokenizer's folder; an absent file is an empty one."""
-    if not path.is_file():
-        return {}
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        msg = f"{path}: is damaged ({error}); copy the file from the backbone's repository again"
-        raise CheckpointError(msg) from error
-    if not isinstance(content, dict):
-        msg = f"{path}: holds a {type(content).__name__}, a JSON object is needed"
-        raise CheckpointError(msg)
-    return content
+    return read_json(path) if path.is_file() else {}
 
 
 def _from_vocabulary(vocabulary: Path, merges: Path) -> Tokenizer:
@@ -108,12 +98,10 @@ def _from_vocabulary(vocabulary: Path, merges: Path) -> Tokenizer:
 
 
 def _add_missing_tokens(tokenizer: Tokenizer, directory: Path) -> None:
-    wanted = {
-        int(identity): AddedToken(**token)
-        for identity, token in read_json(directory / "tokenizer_config.json").get("added_tokens_decoder", {}).items()
-    }
+    config = read_if_there(directory / "tokenizer_config.json")
+    wanted = {int(identity): AddedToken(**token) for identity, token in config.get("added_tokens_decoder", {}).items()}
     listed = {token.content for token in wanted.values()}
-    for content, identity in read_json(directory / "added_tokens.json").items():
+    for content, identity in read_if_there(directory / "added_tokens.json").items():
         if content not in listed:
             wanted[identity] = AddedToken(content, special=True, normalized=False)
     known = tokenizer.get_added_tokens_decoder()

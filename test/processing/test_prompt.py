@@ -188,5 +188,5 @@ def test_damaged_and_contradicting_tokenizer_files_are_refused(tmp_path):
     with pytest.raises(CheckpointError, match=r"<\|new\|> has id 282 in the vocabulary and 999 in"):
         PromptEncoder(folder, formalize_language=True)
     (folder / "added_tokens.json").write_text("[")
-    with pytest.raises(CheckpointError, match=r"added_tokens.json: is damaged"):
+    with pytest.raises(CheckpointError, match=r"added_tokens.json is damaged JSON"):
         PromptEncoder(folder, formalize_language=True)
