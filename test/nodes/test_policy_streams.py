@@ -74,7 +74,7 @@ def test_no_message_changes_what_the_session_is_looking_at(run):
         assert session._ingest.counts == before
         assert session.progress()["messages"] == before, "whoever holds the lock may go on"
     arm.listener.wait_for(
-        lambda: session._ingest.counts["joint_states"] == before["joint_states"] + 10, "what came meanwhile"
+        lambda: session._ingest.counts["joint_states"] >= before["joint_states"] + 10, "what came meanwhile"
     )
 
 
