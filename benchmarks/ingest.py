@@ -172,6 +172,7 @@ def receive_policy(meter: Meter, folder: Path, *, computing: bool) -> Any:
     """The policy node, whose subscription callbacks are noted before they do their work."""
     from rclpy.parameter import Parameter
 
+    from groot_ros.nodes.memory import keep_freed_memory
     from groot_ros.nodes.policy_ingest import Ingest
     from groot_ros.nodes.policy_node import PolicyNode
 
@@ -188,6 +189,7 @@ def receive_policy(meter: Meter, folder: Path, *, computing: bool) -> Any:
         return noted
 
     Ingest._callback = noted_callback
+    keep_freed_memory()  # as `run_node` does for every node of ours
     values = {
         "checkpoint": str(folder / "checkpoint"),
         "contract": str(folder / "contract.yaml"),

@@ -12,6 +12,8 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
+from groot_ros.nodes.memory import keep_freed_memory
+
 LONGEST_WAIT_S = 0.1
 
 NodeType = TypeVar("NodeType", bound=Node)
@@ -32,6 +34,7 @@ def run_node(
             a last command.
 
     """
+    keep_freed_memory()
     stopping = False
 
     def stop(_number: int, _frame: FrameType | None) -> None:
