@@ -1,4 +1,4 @@
-"""Messages as large as images, received many times a second, without giving their memory back to the system in between."""
+"""Messages as large as images, many times a second, without giving their memory back to the system in between."""
 
 from __future__ import annotations
 
