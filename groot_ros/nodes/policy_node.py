@@ -177,7 +177,7 @@ class PolicyNode(LifecycleNode):
         if has_news or is_due:
             self._last_diagnostics_s = time.monotonic()
             if session is not None:
-                session.has_news = False
+                session.told(snapshot)
             message = DiagnosticArray(status=statuses(snapshot, name))
             message.header.stamp = self.get_clock().now().to_msg()
             self._diagnostics.publish(message)

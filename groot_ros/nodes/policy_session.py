@@ -90,6 +90,7 @@ class PolicySession:
         self._last_rolled: ActionChunk | None = None
         self._buffers: dict[str, NDArray[np.uint8]] = {}
         self._not_ready: NotReady | None = None
+        self._clock_jump: NotReady | None = None  # lasts a moment, so it is kept until it has been told
         self._publishers_fault: NotReady | None = None
         self._pictures_fault: NotReady | None = None
         self._inference_fault = ""
@@ -164,6 +165,13 @@ class PolicySession:
                 "chunks": self._ledger.chunks,
                 "messages": dict(self._ingest.counts),
             }
+
+    def told(self, snapshot: Snapshot) -> None:
+        """Note that ``snapshot`` was published."""
+        with self._lock:
+            self.has_news = False
+            if snapshot.not_ready is self._clock_jump:
+                self._clock_jump = None
 
     def instruct(self, text: str) -> None:
         """Take a new task; the inference in flight is worth nothing."""
@@ -258,7 +266,7 @@ class PolicySession:
             now_ns=now_ns,
             is_enabled=self.is_enabled,
             is_dry_run=self._parameters.dry_run,
-            not_ready=self._not_ready,
+            not_ready=self._clock_jump or self._not_ready,
             camera_rates_hz=self._ingest.camera_rates_hz(now_ns),
             declared_rates_hz={
                 camera: source.rate_hz for camera, source in self.contract.cameras.items() if source.rate_hz
@@ -303,6 +311,7 @@ class PolicySession:
         # This reason is given once; the others last, and are noted when they have lasted until the next supervision.
         if isinstance(found, NotReady) and found.reason is Reason.CLOCK_JUMPED_BACK:
             self._note_not_ready(found)
+            self._clock_jump = found
         return found
 
     def _note_not_ready(self, reason: NotReady | None) -> None:
