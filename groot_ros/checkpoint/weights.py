@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import mmap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from io import FileIO
@@ -99,7 +100,10 @@ class WeightFiles:
         return {name: info.shape for name, info in self._tensors.items()}
 
     def tensors(self, prefix: str = "", rows: Mapping[str, int] | None = None) -> Iterator[tuple[str, torch.Tensor]]:
-        """Read the tensors whose names begin with ``prefix``, file by file, each straight into memory of its own.
+        """Map the tensors whose names begin with ``prefix`` into memory, file by file.
+
+        Nothing is copied, and what is written into a tensor never reaches the file. A tensor shows what the file holds,
+        so whoever keeps it for long copies it: the file may change.
 
         Args:
             prefix: Beginning of the names, without LeRobot's prefix.
@@ -120,13 +124,13 @@ class WeightFiles:
             try:
                 with file.open("rb", buffering=0) as stream:
                     for name, info in sorted(tensors, key=lambda entry: entry[1].offset):
-                        yield name, _read_tensor(stream, info, (rows or {}).get(name))
+                        yield name, _map_tensor(stream, info, (rows or {}).get(name))
             except OSError as error:  # noqa: PERF203
                 msg = f"{file} cannot be read ({error}): {_AGAIN}."
                 raise CheckpointError(msg) from error
 
 
-def _read_tensor(stream: FileIO, info: TensorInfo, row: int | None) -> torch.Tensor:
+def _map_tensor(stream: FileIO, info: TensorInfo, row: int | None) -> torch.Tensor:
     import torch
 
     shape, offset, size = info.shape, info.offset, info.bytes
@@ -136,17 +140,18 @@ def _read_tensor(stream: FileIO, info: TensorInfo, row: int | None) -> torch.Ten
             raise CheckpointError(msg)
         size //= shape[0]
         shape, offset = (1, *shape[1:]), offset + row * size
-    tensor = torch.empty(shape, dtype=getattr(torch, _TORCH_TYPES[info.dtype]))
-    room = tensor.view(-1).view(torch.uint8).numpy().data
-    stream.seek(offset)
-    filled = 0
-    while filled < size:
-        count = stream.readinto(room[filled:])
-        if not count:
-            msg = f"{info.file} cannot be read (it ends inside the tensor {info.stored_name}): {_AGAIN}."
-            raise CheckpointError(msg)
-        filled += count
-    return tensor
+    dtype = getattr(torch, _TORCH_TYPES[info.dtype])
+    if not size:
+        return torch.empty(shape, dtype=dtype)
+    page = offset % mmap.ALLOCATIONGRANULARITY
+    try:
+        # A mapping for each tensor: it goes when the tensor goes.
+        mapped = mmap.mmap(stream.fileno(), page + size, access=mmap.ACCESS_COPY, offset=offset - page)
+    except ValueError:
+        msg = f"{info.file} cannot be read (it ends inside the tensor {info.stored_name}): {_AGAIN}."
+        raise CheckpointError(msg) from None
+    mapped.madvise(mmap.MADV_WILLNEED)
+    return torch.frombuffer(mapped, dtype=dtype, count=math.prod(shape), offset=page).view(shape)
 
 
 def read_header(path: Path) -> dict[str, TensorInfo]:

@@ -88,7 +88,7 @@ class Backbone(nn.Module):
 
         """
         visual, language_model = self.visual, self.language_model
-        grids = self.grids(image_grid_thw)
+        grids = image_grids(image_grid_thw, self.visual.merge_size)
         require_patches(pixel_values, sum(height * width for height, width in grids))
         valid = attention_mask.bool()
         image_mask = input_ids == self.config.image_token_id
@@ -106,24 +106,24 @@ class Backbone(nn.Module):
         )
         return VisionLanguageFeatures(hidden_states=hidden_states, attention_mask=valid, image_mask=image_mask)
 
-    def grids(self, image_grid_thw: Tensor) -> list[Grid]:
-        """Height and width of every image, in patches.
 
-        Raises:
-            ModelError: An entry describes no image.
+def image_grids(image_grid_thw: Tensor, merge_size: int) -> list[Grid]:
+    """Height and width of every image, in patches.
 
-        """
-        merge_size = self.visual.merge_size
-        grids: list[Grid] = []
-        for time, height, width in image_grid_thw.tolist():
-            if time != 1 or height % merge_size or width % merge_size:
-                msg = (
-                    f"image_grid_thw has the entry {[time, height, width]}; images have time 1 and "
-                    f"height and width in multiples of {merge_size} patches."
-                )
-                raise ModelError(msg)
-            grids.append((height, width))
-        return grids
+    Raises:
+        ModelError: An entry describes no image.
+
+    """
+    grids: list[Grid] = []
+    for time, height, width in image_grid_thw.tolist():
+        if time != 1 or height % merge_size or width % merge_size:
+            msg = (
+                f"image_grid_thw has the entry {[time, height, width]}; images have time 1 and "
+                f"height and width in multiples of {merge_size} patches."
+            )
+            raise ModelError(msg)
+        grids.append((height, width))
+    return grids
 
 
 def require_patches(pixel_values: Tensor, described: int) -> None:

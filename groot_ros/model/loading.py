@@ -34,7 +34,7 @@ def load_model(
         tensors: Names and values of the checkpoint. They are copied, so the files may change afterwards.
         device: Where the weights go.
         dtype: Type of the weights; what is sensitive to it (positions, rotary angles) is computed in float32 anyway.
-        given_away: Whether nobody else uses the tensors' memory, so that those of the right type become the weights.
+        given_away: Whether tensors of the right type become the weights themselves, not copies of them.
 
     Returns:
         The network in evaluation mode, its parameters without gradients.

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save_file
 from support.golden import TINY_SINGLE, GoldenCase, case_names, load_case
 from support.networks import (
     ENCODER_INPUTS,
@@ -200,6 +203,7 @@ def test_residual_sums_can_stay_in_the_type_of_the_weights() -> None:
 def test_the_plain_network_s_weights_have_moved() -> None:
     plain = tiny_network()
     fast = FastNetwork(plain, 2)
+    assert fast.prompts  # whatever is needed first prepares the network
     left = {name for name, parameter in plain.named_parameters() if parameter.device.type != "meta"}
     assert left == {
         "backbone.model.model.visual.pos_embed.weight",
@@ -315,6 +319,23 @@ def test_loading_for_one_embodiment_reads_its_projectors_alone_and_gives_the_sam
     assert np.array_equal(fast_sample(fast, inputs, case["initial_noise"]), wanted)
     with pytest.raises(ModelError, match="embodiment_id is 32; this network has projectors 0 to 31"):
         load_fast(model_config(), backbone_config(), tensors, 32, device="cpu", dtype=torch.float32)
+
+
+def test_a_network_that_has_predicted_does_not_need_its_files_any_more(tmp_path: Path) -> None:
+    shutil.copytree(TINY_SINGLE, tmp_path / "checkpoint")
+    file = tmp_path / "checkpoint" / "model.safetensors"
+    in_bfloat16 = {name: tensor.to(torch.bfloat16) for name, tensor in WeightFiles(TINY_SINGLE).tensors()}
+    save_file(in_bfloat16, file)
+    files = WeightFiles(file.parent)
+    fast = load_fast(
+        model_config(), backbone_config(), lambda rows: files.tensors(rows=rows), 2, device="cpu", dtype=torch.bfloat16
+    )
+    case = load_case("model", "libero_sim_b1")
+    first = fast_sample(fast, golden_inputs(case), case["initial_noise"])
+    assert str(file) not in Path("/proc/self/maps").read_text()
+    with file.open("r+b") as stream:
+        stream.write(bytes(file.stat().st_size))
+    assert np.array_equal(fast_sample(fast, golden_inputs(case), case["initial_noise"]), first)
 
 
 def test_tensors_that_are_given_away_become_the_weights_and_others_are_copied() -> None:

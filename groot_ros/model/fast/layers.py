@@ -20,12 +20,17 @@ class Form:
 
     Attributes:
         residual: Number type of norms, residual sums and modulation. Products run in the type of the weights.
-        packed: Whether weights are reordered once into the blocks that the CPU's matrix kernels read.
+        packed: Whether weights are reordered once into the blocks that the CPU's matrix kernels read. Until then they
+            may lie in a mapped file.
 
     """
 
     residual: torch.dtype
     packed: bool
+
+    def own(self, tensor: Tensor) -> Tensor:
+        """A tensor that is kept as it is, in memory of its own: the file that it came from may change."""
+        return tensor.clone() if self.packed else tensor
 
 
 class FastLinear:
@@ -42,7 +47,7 @@ class FastLinear:
     def __init__(self, weight: Tensor, bias: Tensor | None, form: Form, *, gelu: bool = False) -> None:
         self.dtype = weight.dtype
         self.outputs = weight.shape[0]
-        self._bias = bias
+        self._bias = None if bias is None else form.own(bias)
         self._gelu = gelu
         self._packed = form.packed
         # The blocks are those for many rows: they serve few rows as well, and no row count needs another copy.

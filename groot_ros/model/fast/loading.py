@@ -11,6 +11,7 @@ from torch import Tensor
 
 from groot_ros.checkpoint.config import ModelConfig
 from groot_ros.errors import ModelError
+from groot_ros.model.fast.layers import can_pack
 from groot_ros.model.fast.network import FastNetwork
 from groot_ros.model.loading import load_model
 
@@ -42,7 +43,7 @@ def load_fast(
     Args:
         config: The checkpoint's ``config.json``.
         backbone_config: The backbone's parsed ``config.json``.
-        read: Reads the tensors; they are given away.
+        read: Reads the tensors, or maps them.
         embodiment_id: Whose projectors to read.
         device: Where the weights go.
         dtype: Type of the weights.
@@ -55,12 +56,14 @@ def load_fast(
         msg = f"embodiment_id is {embodiment_id}; this network has projectors 0 to {config.max_num_embodiments - 1}."
         raise ModelError(msg)
     rows = {f"action_head.{layer}.{part}": embodiment_id for layer in _SPECIFIC_LAYERS for part in ("W", "b")}
+    # What is packed is read once more anyway, when it is first needed; everything else gets memory of its own here.
+    may_stay_in_the_file = torch.device(device).type == "cpu" and can_pack(dtype)
     network = load_model(
         replace(config, max_num_embodiments=1),
         backbone_config,
         read(rows),
         device=device,
         dtype=dtype,
-        given_away=True,
+        given_away=may_stay_in_the_file,
     )
     return FastNetwork(network, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -30,11 +31,20 @@ class PreparedFeatures(VisionLanguageFeatures):
     prompt: PreparedPrompt
 
 
+@dataclass(frozen=True)
+class _Parts:
+    prompts: PromptCache
+    vision: FastVision
+    language: FastLanguage
+    head: FastActionHead
+
+
 class FastNetwork:
     """A network prepared for one robot. The results are those of the plain network up to the rounding of sums.
 
     The weights move out of the plain network as they are prepared, so that there are never two of them; it cannot
-    compute afterwards.
+    compute afterwards. They are prepared when first needed: until then they may lie in the mapped files of a
+    checkpoint, afterwards every one has memory of its own.
 
     Args:
         network: A loaded network in evaluation mode.
@@ -74,13 +84,27 @@ class FastNetwork:
         on_cpu = self.device.type == "cpu"
         if residual is None:
             residual = torch.promote_types(self.dtype, torch.float32) if on_cpu else self.dtype
-        form = Form(residual, packed=on_cpu and can_pack(self.dtype))
         self.residual = residual
-        self.prompts = PromptCache(network.backbone, residual)
-        with torch.no_grad():
-            self._vision = FastVision(network.backbone.visual, form)
-            self._language = FastLanguage(network.backbone.language_model, form)
-            self._head = FastActionHead(network.action_head, embodiment_id, self.steps, form)
+        self._form = Form(residual, packed=on_cpu and can_pack(self.dtype))
+        self._plain, self._embodiment_id = network, embodiment_id
+
+    @cached_property
+    def _parts(self) -> _Parts:
+        plain, form = self._plain, self._form
+        with torch.inference_mode(mode=False), torch.no_grad():
+            parts = _Parts(
+                prompts=PromptCache(plain.backbone, form),
+                vision=FastVision(plain.backbone.visual, form),
+                language=FastLanguage(plain.backbone.language_model, form),
+                head=FastActionHead(plain.action_head, self._embodiment_id, self.steps, form),
+            )
+        del self._plain
+        return parts
+
+    @property
+    def prompts(self) -> PromptCache:
+        """What depends on the instruction and the images' sizes alone."""
+        return self._parts.prompts
 
     @torch.no_grad()
     def encode(
@@ -103,7 +127,7 @@ class FastNetwork:
     def encode_prepared(self, prompt: PreparedPrompt, pixel_values: Tensor) -> PreparedFeatures:
         """Run the backbone for a prompt of :attr:`prompts`: nothing here waits for a device."""
         require_patches(pixel_values, prompt.patches)
-        hidden = self._language(*self._vision(pixel_values, prompt), prompt)
+        hidden = self._parts.language(*self._parts.vision(pixel_values, prompt), prompt)
         return PreparedFeatures(hidden, prompt.valid, prompt.image_mask, prompt)
 
     @torch.no_grad()
@@ -140,12 +164,12 @@ class FastNetwork:
 
     def conditions(self, features: PreparedFeatures, state: Tensor) -> FastConditions:
         """What every denoising step reads: nothing here waits for a device."""
-        return self._head.conditions(features.hidden_states, state, features.prompt)
+        return self._parts.head.conditions(features.hidden_states, state, features.prompt)
 
     def denoise(self, conditions: FastConditions, start: Tensor, strength: Tensor | None) -> Tensor:
         """Follow the velocity from a start ``(B, H, D)``, each row by its strength ``(H, 1)``."""
         actions = start
         for step in range(self.steps):
-            change = self._head.velocity(conditions, actions, step) / self.steps
+            change = self._parts.head.velocity(conditions, actions, step) / self.steps
             actions = actions + (change if strength is None else change * strength)
         return actions

@@ -10,8 +10,8 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from groot_ros.model.backbone import Backbone
-from groot_ros.model.fast.layers import signed
+from groot_ros.model.backbone import Backbone, image_grids
+from groot_ros.model.fast.layers import Form, signed
 from groot_ros.model.language import causal_mask
 from groot_ros.model.positions import (
     Grid,
@@ -97,22 +97,21 @@ class PromptCache:
 
     Args:
         backbone: The plain backbone; its embeddings of tokens and positions must still be there.
-        residual: Number type of embeddings and angles.
+        form: How to compute; embeddings and angles have the type of its residual sums.
 
     """
 
-    def __init__(self, backbone: Backbone, residual: torch.dtype) -> None:
+    def __init__(self, backbone: Backbone, form: Form) -> None:
         visual, language = backbone.visual, backbone.language_model
-        self._residual = residual
+        self._residual = form.residual
         self._image_token_id = backbone.config.image_token_id
         self._merge_size, self._grid_side = visual.merge_size, visual.grid_side
         self._vision_head_dim = visual.head_dim
         self._text_rotary = partial(
             text_rotary, head_dim=language.head_dim, theta=language.rope_theta, sections=language.mrope_section
         )
-        self._token_embeddings = language.embed_tokens.weight.detach()
-        self._position_embeddings = visual.pos_embed.weight.detach()
-        self._grids = backbone.grids
+        self._token_embeddings = form.own(language.embed_tokens.weight.detach())
+        self._position_embeddings = form.own(visual.pos_embed.weight.detach())
         self._kept: OrderedDict[tuple[bytes, ...], PreparedPrompt] = OrderedDict()
 
     def __call__(self, input_ids: Tensor, attention_mask: Tensor, image_grid_thw: Tensor) -> PreparedPrompt:
@@ -133,7 +132,7 @@ class PromptCache:
         if key in self._kept:
             self._kept.move_to_end(key)
         else:
-            self._kept[key] = self._prepare(ids, mask.bool(), self._grids(grid))
+            self._kept[key] = self._prepare(ids, mask.bool(), image_grids(grid, self._merge_size))
             if len(self._kept) > REMEMBERED_PROMPTS:
                 self._kept.popitem(last=False)
         return self._kept[key]
