@@ -94,6 +94,8 @@ def write_metadata(folder: Path) -> dict[str, Any]:
     processor_file = folder / "processor_config.json"
     processor = json.loads(processor_file.read_text())
     sizes = {"max_state_dim": NETWORK.max_state_dim, "max_action_dim": NETWORK.max_action_dim}
+    # Both are written out: without them LeRobot crops another fraction than the file says.
+    sizes |= {"image_target_size": [256, 256], "image_crop_size": [230, 230]}
     processor["processor_kwargs"].update(sizes, max_action_horizon=NETWORK.action_horizon)
     write_json(processor_file, processor)
     return backbone
