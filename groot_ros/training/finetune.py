@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -35,7 +36,7 @@ from groot_ros.training.memory import estimate_memory
 from groot_ros.training.network import TrainedNetwork
 from groot_ros.training.packing import image_input_format
 from groot_ros.training.pictures import write_camera_pictures, write_curves
-from groot_ros.training.trainer import FinetuneTrainer, StepHooks, newest_checkpoint
+from groot_ros.training.trainer import BEST, FinetuneTrainer, StepHooks, newest_checkpoint
 from groot_ros.training.tuning import add_adapters, set_tuned
 from groot_ros.training.validation import held_out_episodes, spread_windows
 from groot_ros.training.weights import initial_network, scratch_checkpoint
@@ -112,7 +113,10 @@ def finetune(config: FinetuneConfig, *, resume: bool = False, console: Console |
     with plain_failures(config.output), _stopped_by_ctrl_c(hooks, console):
         trainer.train(resume_from_checkpoint=str(resumed) if resumed else None)
         trainer.refuse_bad_loss()
-        trainer.save_model()
+        if hooks.stop or not (config.output / BEST).is_dir():
+            trainer.save_model()
+        elif arguments.process_index == 0:
+            _become_result(config.output / BEST, config.output)
     outcome = Outcome(config.output, trainer.state.global_step, list(trainer.state.log_history), hooks.stop)
     if arguments.process_index == 0:
         _finish(outcome, config, target, contract, console)
@@ -259,6 +263,15 @@ def _stopped_by_ctrl_c(hooks: StepHooks, console: Console) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, previous)
+
+
+def _become_result(best: Path, output: Path) -> None:
+    """Move a checkpoint up into the output folder, its weights last."""
+    for entry in sorted(best.iterdir(), key=lambda entry: entry.suffix == ".safetensors"):
+        if (output / entry.name).is_dir():
+            shutil.rmtree(output / entry.name)
+        entry.replace(output / entry.name)
+    best.rmdir()
 
 
 def _finish(

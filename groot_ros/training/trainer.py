@@ -29,6 +29,7 @@ from groot_ros.training.weights import write_checkpoint
 
 LIVE_WEIGHTS = "live_weights.safetensors"  # what learns, as the optimiser has it: not averaged, adapters apart
 CHECKPOINTS = "checkpoint-"
+BEST = "best"  # with `patience`: the weights of the smallest validation loss, until they become the result
 _NETWORK = "network."
 
 
@@ -68,8 +69,6 @@ class FinetuneTrainer(Trainer):
         self._validation = validation
         self._average: WeightAverage | None = None
         self._bad_step = torch.tensor(-1)
-        self._best = float("inf")
-        self._without_progress = 0
         self._data_s = 0.0
         self._logged_at = (time.perf_counter(), 0)
         super().__init__(
@@ -223,18 +222,21 @@ class FinetuneTrainer(Trainer):
             metrics[f"eval_{key}_mae"] = errors[place] / total
             metrics[f"eval_{key}_mse"] = errors[place + len(keys)] / total
         self.log(metrics)
-        self._note_progress(metrics["eval_loss"])
+        self._note_progress()
         pause = time.perf_counter() - started
         self._logged_at = (self._logged_at[0] + pause, self._logged_at[1])
         return metrics
 
-    def _note_progress(self, loss: float) -> None:
-        if loss < self._best:
-            self._best, self._without_progress = loss, 0
-            return
-        self._without_progress += 1
+    def _note_progress(self) -> None:
+        """Keep the best weights, and stop after `patience` validations that were not better."""
         patience = self._config.validation.patience
-        if patience is not None and self._without_progress >= patience:
+        if patience is None:
+            return
+        losses = [entry["eval_loss"] for entry in self.state.log_history if "eval_loss" in entry]
+        since_best = len(losses) - 1 - losses.index(min(losses))
+        if since_best == 0:
+            self.save_model(str(self._config.output / BEST), _internal_call=True)
+        elif since_best >= patience:
             self.control.should_training_stop = True
 
     # What is saved

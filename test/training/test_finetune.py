@@ -20,8 +20,10 @@ from groot_ros.dataset.reader import open_dataset
 from groot_ros.dataset.windows import TrainingWindows
 from groot_ros.errors import CheckpointError, TrainingError
 from groot_ros.policy import GrootPolicy
+from groot_ros.training import trainer
 from groot_ros.training.embodiment import window_spec
 from groot_ros.training.trainer import FinetuneTrainer, newest_checkpoint
+from groot_ros.training.validation import Scores
 
 DROPOUT = {"from_scratch": {"network": {"diffusion_model_cfg": {"dropout": 0.1}}}, "state_dropout": 0.3}
 
@@ -50,6 +52,42 @@ def test_a_finished_training_is_a_checkpoint_that_the_policy_loads(dataset, base
     assert {key: values.shape for key, values in chunk.groups.items()} == {"single_arm": (8, 3), "gripper": (8, 1)}
     with pytest.raises(CheckpointError, match="trained at 20 Hz"):
         GrootPolicy.from_checkpoint(out, "new_embodiment", device="cpu", rate_hz=30.0)
+
+
+def test_with_patience_the_training_stops_and_the_result_is_the_best_of_its_validations(
+    dataset, base_model, contract, tmp_path, monkeypatch
+):
+    losses = iter([3.0, 1.0, 2.0, 1.5, 0.5, 0.5])
+    monkeypatch.setattr(trainer, "scores", lambda *_args, **_options: Scores(1, next(losses), {}, {}))
+    out = tmp_path / "out"
+    patient = {"episodes": [3], "every": 1, "patience": 2}
+    outcome = quiet(small_config(dataset, base_model, contract, out, steps=6, save_every=1, validation=patient))
+    assert outcome.steps == 4
+    assert same(saved_weights(out), saved_weights(out / "checkpoint-2"))
+    assert not same(saved_weights(out), saved_weights(out / "checkpoint-4"))
+    assert not (out / "best").exists()
+    GrootPolicy.from_checkpoint(out, "new_embodiment", device="cpu")
+
+
+def test_a_resumed_training_remembers_the_best_validation(dataset, base_model, contract, tmp_path, monkeypatch):
+    losses = iter([1.0, 2.0, 1.5])
+    monkeypatch.setattr(trainer, "scores", lambda *_args, **_options: Scores(1, next(losses), {}, {}))
+    out = tmp_path / "out"
+    patient = {"episodes": [3], "every": 1, "patience": 2}
+    config = small_config(dataset, base_model, contract, out, steps=6, save_every=1, validation=patient)
+    after_step = FinetuneTrainer.after_step
+
+    def fall_over(self):
+        after_step(self)
+        if self.state.global_step == 2 and not (out / "fell").exists():
+            (out / "fell").touch()
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(FinetuneTrainer, "after_step", fall_over)
+    with pytest.raises(KeyboardInterrupt):
+        quiet(config)
+    assert quiet(config, resume=True).steps == 3
+    assert same(saved_weights(out), saved_weights(out / "checkpoint-1"))
 
 
 def test_the_statistics_are_those_of_the_dataset_row_by_row_for_relative_groups(
