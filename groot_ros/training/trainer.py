@@ -183,12 +183,12 @@ class FinetuneTrainer(Trainer):
         if "loss" in logs and step > step_before:
             steps = step - step_before
             samples = steps * self._config.batch_size * self._config.accumulation
-            logs["train/samples_per_s"] = round(samples / (now - before), 2)
-            logs["train/step_s"] = round((now - before) / steps, 4)
-            logs["train/data_s"] = round(self._data_s / steps, 4)
+            logs["samples_per_s"] = round(samples / (now - before), 2)
+            logs["step_s"] = round((now - before) / steps, 4)
+            logs["data_s"] = round(self._data_s / steps, 4)
             if self.args.device.type == "cuda":
-                logs["train/gpu_memory_gib"] = round(torch.cuda.max_memory_allocated(self.args.device) / 2**30, 2)
-                logs["train/gpu_use_percent"] = _gpu_use(self.args.device)
+                logs["gpu_memory_gib"] = round(torch.cuda.max_memory_allocated(self.args.device) / 2**30, 2)
+                logs["gpu_use_percent"] = _gpu_use(self.args.device)
             self._logged_at, self._data_s = (now, step), 0.0
         samples_seen = step * self._config.batch_size * self._config.accumulation
         self.state.epoch = round(samples_seen / len(self._maker), 3)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from support.training import quiet, saved_weights, small_config
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from groot_ros.checkpoint import open_checkpoint
 from groot_ros.checkpoint.writing import write_json
@@ -35,6 +36,7 @@ def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
 def test_a_finished_training_is_a_checkpoint_that_the_policy_loads(dataset, base_model, contract, tmp_path):
     out = tmp_path / "out"
     changes = {"validation": {"episodes": [3], "every": 2, "windows": 3}, "steps": 2, "check_dataset": "quick"}
+    changes |= {"report_to": ["tensorboard"]}
     outcome = quiet(small_config(dataset, base_model, contract, out, **changes))
     assert outcome.steps == 2
     for name in ("dataset.html", "curves.png", "training_log.json", "contract.yaml", "cameras/front.png"):
@@ -43,7 +45,9 @@ def test_a_finished_training_is_a_checkpoint_that_the_policy_loads(dataset, base
     assert len(validated) == 1
     assert {"eval_single_arm_mae", "eval_gripper_mse"} <= validated[0].keys()
     steps = [entry for entry in outcome.history if "loss" in entry]
-    assert all({"train/samples_per_s", "train/data_s", "train/step_s", "grad_norm"} <= entry.keys() for entry in steps)
+    assert all({"samples_per_s", "data_s", "step_s", "grad_norm"} <= entry.keys() for entry in steps)
+    board = EventAccumulator(str(next((out / "runs").iterdir()))).Reload()
+    assert {"train/loss", "train/samples_per_s", "train/data_s", "eval/loss"} <= set(board.Tags()["scalars"])
     policy = GrootPolicy.from_checkpoint(out, "new_embodiment", device="cpu")
     assert policy.rate_hz == 20.0
     load_contract(out / "contract.yaml").check_against(policy.embodiment)
