@@ -16,7 +16,7 @@ from groot_ros.alignment.buffers import Allocate, new_buffer
 from groot_ros.alignment.camera_streams import CameraStreams
 from groot_ros.alignment.not_ready import NotReady, Reason
 from groot_ros.alignment.state_streams import StateStreams
-from groot_ros.alignment.states import Array
+from groot_ros.alignment.states import Array, Times
 from groot_ros.alignment.stream import Stream, StreamHealth, seconds
 from groot_ros.contract.contract import Contract
 from groot_ros.contract.timing import nanoseconds
@@ -203,6 +203,21 @@ class Aligner:
         for group in self._levels.keys() & commands.keys():
             commands[group] = self._levels[group].to_policy(commands[group])
         return commands
+
+    def commands_over(self, times_ns: Times) -> tuple[dict[str, Array], NDArray[np.bool_]]:
+        """`commands_at` at many times at once.
+
+        Args:
+            times_ns: The times ``(N,)``, nanoseconds, rising.
+
+        Returns:
+            Action group to values ``(N, D)``, NaN where they are not known; and at which times they are known ``(N,)``.
+
+        """
+        commands, known = self._commands.over(times_ns)
+        for group in self._levels.keys() & commands.keys():
+            commands[group][known] = self._levels[group].to_policy(commands[group][known])
+        return commands, known
 
     def reset(self) -> None:
         """Forget all messages: a new episode, whose history begins anew. The counters go on."""

@@ -70,6 +70,12 @@ class StampedRing(Generic[T]):
         """Index of the first value at or after a time; the length where there is none."""
         return bisect_left(self._stamps, stamp_ns, lo=self._start) - self._start
 
+    def between(self, first_ns: int, last_ns: int) -> tuple[list[int], list[T]]:
+        """Stamps and values from the last one before a time to the first one at or after a later time."""
+        start = max(bisect_left(self._stamps, first_ns, lo=self._start) - 1, self._start)
+        end = bisect_left(self._stamps, last_ns, lo=start) + 1
+        return self._stamps[start:end], self._values[start:end]
+
     def nearest(self, stamp_ns: int) -> int:
         """Index of the value nearest in time, the older one of two that are as near; the ring is not empty."""
         after = self.at_or_after(stamp_ns)

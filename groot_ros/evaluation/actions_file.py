@@ -11,10 +11,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from typing_extensions import Self
 
+from groot_ros.evaluation.chunk_block import ChunkBlock
 from groot_ros.evaluation.columns import ActionColumns
 from groot_ros.evaluation.logbook import Logbook
-from groot_ros.evaluation.pilot import Prediction
-from groot_ros.evaluation.timing import row_times_ns
 
 Array = NDArray[np.float64]
 ROWS_A_BLOCK = 4_000
@@ -64,34 +63,33 @@ class ActionsFile:
         self._flush()
         self._writer.close()
 
-    def add_chunk(self, episode: str, prediction: Prediction, predicted: Array, recorded: Array) -> None:
-        """Add the rows ``(H, width)`` of a prediction."""
-        rows = len(predicted)
-        self._add(
-            row_times_ns(prediction.chunk),
-            predicted,
-            recorded,
-            {
-                "episode": pa.array([episode] * rows),
-                "source": pa.array([PREDICTED] * rows),
-                "observation_stamp_ns": pa.array([prediction.chunk.stamp_ns] * rows, pa.int64()),
-                "arrived_ns": pa.array([prediction.arrived_ns] * rows, pa.int64()),
-                "accepted": pa.array([not prediction.refusal] * rows, pa.bool_()),
-                "row": pa.array(np.arange(rows), pa.int32()),
-            },
-        )
+    def add_chunks(self, episode: str, block: ChunkBlock) -> None:
+        """Add the rows of some predictions."""
+        chunks, horizon, width = block.predicted.shape
+        rows = chunks * horizon
+        head = self._head(episode, PREDICTED, block.times_ns.reshape(rows))
+        head["observation_stamp_ns"] = pa.array(np.repeat(block.stamps_ns, horizon))
+        head["arrived_ns"] = pa.array(np.repeat(block.arrivals_ns, horizon))
+        head["accepted"] = pa.array(np.repeat(block.accepted, horizon))
+        head["row"] = pa.array(np.tile(np.arange(horizon, dtype=np.int32), chunks))
+        self._add(head, block.predicted.reshape(rows, width), block.recorded.reshape(rows, width))
 
     def add_executed(self, episode: str, log: Logbook) -> None:
         """Add what was sent in an episode."""
-        for start in range(0, len(log.executed), ROWS_A_BLOCK):
+        stamps_ns, executed, recorded = log.executed.stamps_ns, log.executed.rows, log.demonstration.rows
+        for start in range(0, len(stamps_ns), ROWS_A_BLOCK):
             part = slice(start, start + ROWS_A_BLOCK)
-            stamps = log.executed.stamps_ns[part]
-            names = {"episode": pa.array([episode] * len(stamps)), "source": pa.array([EXECUTED] * len(stamps))}
-            self._add(stamps, log.executed.rows[part], log.demonstration.rows[part], names)
+            self._add(self._head(episode, EXECUTED, stamps_ns[part]), executed[part], recorded[part])
 
-    def _add(self, stamps_ns: NDArray[np.int64], actions: Array, recorded: Array, values: dict[str, pa.Array]) -> None:
+    @staticmethod
+    def _head(episode: str, source: str, stamps_ns: NDArray[np.int64]) -> dict[str, pa.Array]:
+        """The columns that every row has, beside its numbers."""
+        rows = len(stamps_ns)
+        names = {"episode": pa.repeat(episode, rows), "source": pa.repeat(source, rows)}
+        return {**names, "stamp_ns": pa.array(stamps_ns)}
+
+    def _add(self, values: dict[str, pa.Array], actions: Array, recorded: Array) -> None:
         rows = len(actions)
-        values["stamp_ns"] = pa.array(stamps_ns, pa.int64())
         for kind, numbers in (("action", actions), ("recorded", recorded)):
             for column, name in enumerate(self._columns.names):
                 values[f"{kind}.{name}"] = pa.array(np.ascontiguousarray(numbers[:, column]), from_pandas=True)

@@ -116,17 +116,10 @@ class BagEpisode(Episode):
     def demonstration(self, times_ns: Times) -> Demonstration:
         """See `Episode.demonstration`."""
         values = {group: np.full((len(times_ns), width), np.nan) for group, width in self._widths.items() if width}
-        known = np.zeros(len(times_ns), np.bool_)
         if not self.is_demonstrated:
-            return Demonstration(values, known)
-        for row, time_ns in enumerate(times_ns):
-            commanded = self._command_aligner.commands_at(int(time_ns) + self._shift_ns)
-            if isinstance(commanded, NotReady):
-                continue
-            known[row] = True
-            for group, vector in commanded.items():
-                values[group][row] = vector
-        return Demonstration(values, known)
+            return Demonstration(values, np.zeros(len(times_ns), np.bool_))
+        commanded, known = self._command_aligner.commands_over(times_ns + self._shift_ns)
+        return Demonstration({**values, **commanded}, known)
 
     def instruction(self, default: str) -> str:
         """See `Episode.instruction`: bags carry none."""

@@ -77,6 +77,10 @@ class ActionColumns:
             start += len(names)
         return slices
 
+    @cached_property
+    def _wrapped(self) -> NDArray[np.intp]:
+        return np.flatnonzero(np.isfinite(self.periods))
+
     @property
     def width(self) -> int:
         """Number of columns."""
@@ -85,16 +89,20 @@ class ActionColumns:
     def join(self, values: Mapping[str, Array], rows: int) -> Array:
         """Values by group ``(rows, D)`` as ``(rows, width)``; NaN where a group is missing."""
         joined = np.full((rows, self.width), np.nan)
+        self.join_into(joined, values)
+        return joined
+
+    def join_into(self, joined: Array, values: Mapping[str, Array]) -> None:
+        """Write values by group ``(..., D)`` into their columns of ``joined`` ``(..., width)``."""
         for group, columns in self.slices.items():
             if group in values:
-                joined[:, columns] = values[group]
-        return joined
+                joined[..., columns] = values[group]
 
     def difference(self, first: Array, second: Array) -> Array:
         """``first - second`` ``(..., width)``, by the shortest arc where a column wraps."""
         error: Array = first - second
-        wrapped = np.isfinite(self.periods)
-        if wrapped.any():
+        wrapped = self._wrapped
+        if wrapped.size:
             period = self.periods[wrapped]
             error[..., wrapped] -= period * np.round(error[..., wrapped] / period)
         return error

@@ -28,10 +28,10 @@ class ErrorsByRow:
         self.agreeing = np.zeros(shape, np.int64)
 
     def add(self, predicted: Array, demonstrated: Array, levels: Array) -> None:
-        """Add one chunk.
+        """Add chunks.
 
         Args:
-            predicted: ``(H, width)``.
+            predicted: ``(N, H, width)``.
             demonstrated: The same rows as they were demonstrated; NaN where nothing is known.
             levels: Value between open and closed of each gripper ``(width,)``, NaN elsewhere.
 
@@ -39,10 +39,10 @@ class ErrorsByRow:
         error = self.columns.difference(predicted, demonstrated)
         known = np.isfinite(error)
         error = np.where(known, error, 0.0)
-        self.count += known
-        self.absolute += np.abs(error)
-        self.squared += error**2
-        self.agreeing += known & ((predicted > levels) == (demonstrated > levels))
+        self.count += known.sum(axis=0)
+        self.absolute = _added(self.absolute, np.abs(error))
+        self.squared = _added(self.squared, error**2)
+        self.agreeing += (known & ((predicted > levels) == (demonstrated > levels))).sum(axis=0)
 
     def merge(self, other: ErrorsByRow) -> None:
         """Add what another one has added up."""
@@ -50,6 +50,12 @@ class ErrorsByRow:
         self.absolute += other.absolute
         self.squared += other.squared
         self.agreeing += other.agreeing
+
+
+def _added(sums: Array, more: Array) -> Array:
+    """One chunk after the other is added, so that the sum does not depend on how many come at a time."""
+    total: Array = np.add.reduce(np.concatenate([sums[np.newaxis], more]), axis=0)
+    return total
 
 
 def mean(sums: Array, counts: NDArray[np.int64]) -> float | None:

@@ -15,14 +15,17 @@ from groot_ros.checkpoint import Embodiment
 from groot_ros.contract import Contract
 from groot_ros.evaluation.actions_file import ActionsFile
 from groot_ros.evaluation.baseline import Baseline
+from groot_ros.evaluation.chunk_block import ChunkBlock
 from groot_ros.evaluation.columns import ActionColumns
-from groot_ros.evaluation.episode import Episode
+from groot_ros.evaluation.episode import Episode, Times
 from groot_ros.evaluation.latency import Latency
-from groot_ros.evaluation.logbook import Demonstrated, Logbook
+from groot_ros.evaluation.logbook import Logbook
 from groot_ros.evaluation.pilot import Pilot, Prediction
 from groot_ros.evaluation.policies import DebugPolicy, HoldStill, RepeatLastAction, ReplayablePolicy
 from groot_ros.evaluation.replay import Moment, Played, Replay
+from groot_ros.evaluation.row_table import RowTable
 from groot_ros.evaluation.sensitivity import Sensitivity
+from groot_ros.evaluation.timing import row_times_ns
 from groot_ros.evaluation.view import EpisodeView
 from groot_ros.execution.urdf import UrdfLimits
 from groot_ros.observation import NANOSECONDS_PER_SECOND, Observation
@@ -171,7 +174,7 @@ class _EpisodeRun:
         settings, contract = self.settings, self.contract
         if self.sensitivity is not None:
             self.sensitivity.begin()
-        demonstrated = Demonstrated(self.episode, self.columns)
+        demonstration = RowTable(self.columns.width)
         start_rows = math.ceil((contract.motion.start_ramp_s or 0.0) / contract.period_s) + 2
         players: dict[str, ReplayablePolicy] = {
             POLICY: policy,
@@ -182,9 +185,9 @@ class _EpisodeRun:
         for name, player in players.items():
             if isinstance(player, DebugPolicy):
                 player.begin(self.episode)
-            on_chunk = self._note_chunk if name == POLICY else None
+            on_block = self._save_chunks if name == POLICY else None
             logs[name] = Logbook(
-                self.columns, policy.horizon, self.levels, demonstrated, start_rows=start_rows, on_chunk=on_chunk
+                self.columns, policy.horizon, self.levels, demonstration, start_rows=start_rows, on_block=on_block
             )
         baselines = [
             Baseline(player, logs[name])
@@ -193,14 +196,18 @@ class _EpisodeRun:
         ]
 
         def note_prediction(prediction: Prediction) -> None:
-            logs[POLICY].note_prediction(prediction)
+            self._show(prediction)
+            times_ns = row_times_ns(prediction.chunk)
+            recorded = self._demonstrated(times_ns)
+            logs[POLICY].note_prediction(prediction, times_ns, recorded)
             for baseline in baselines:
-                baseline.note_prediction(prediction)
+                baseline.note_prediction(prediction, times_ns, recorded)
 
-        def note_row(row_ns: int, values: dict[str, Array]) -> None:
-            logs[POLICY].note_row(row_ns, values)
+        def note_rows(stamps_ns: Times, values: dict[str, Array]) -> None:
+            demonstration.add(stamps_ns, self._demonstrated(stamps_ns))
+            logs[POLICY].note_rows(stamps_ns, self.columns.join(values, len(stamps_ns)))
             for baseline in baselines:
-                baseline.note_row(row_ns)
+                baseline.note_rows(stamps_ns)
 
         pilot = make_pilot(
             contract,
@@ -209,7 +216,7 @@ class _EpisodeRun:
             seed=settings.seed,
             urdf=urdf,
             on_prediction=note_prediction,
-            on_row=note_row,
+            on_rows=note_rows,
         )
         played = Replay(
             self.episode,
@@ -219,6 +226,8 @@ class _EpisodeRun:
             wants_pictures=self.view.wants_pictures,
             on_observation=self._note_observation,
         ).run()
+        for log in logs.values():
+            log.close()
         played.moments = sorted([*played.moments, *self._moments], key=lambda moment: moment.time_ns)
         log = logs[POLICY]
         log.status, log.refusals = pilot.executor.status(played.end_ns), dict(pilot.refusals)
@@ -235,11 +244,17 @@ class _EpisodeRun:
             self._next_probe_ns = observation.stamp_ns + spacing_ns
             self.sensitivity.probe(observation)
 
-    def _note_chunk(self, prediction: Prediction, predicted: Array, recorded: Array) -> None:
-        self.view.note_prediction(prediction, predicted)
-        self.actions.add_chunk(self.episode.name, prediction, predicted, recorded)
+    def _show(self, prediction: Prediction) -> None:
+        self.view.note_prediction(prediction, self.columns)
         if prediction.refusal:
             self._moments.append(Moment(prediction.arrived_ns, "chunk", prediction.refusal, prediction.sentence))
+
+    def _save_chunks(self, block: ChunkBlock) -> None:
+        self.actions.add_chunks(self.episode.name, block)
+
+    def _demonstrated(self, times_ns: Times) -> Array:
+        """What was demonstrated ``(N, width)``; NaN where it is not known."""
+        return self.columns.join(self.episode.demonstration(times_ns).values, len(times_ns))
 
 
 def _trained_ranges(columns: ActionColumns, embodiment: Embodiment | None) -> tuple[Array, Array]:

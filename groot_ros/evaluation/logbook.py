@@ -7,54 +7,28 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from groot_ros.evaluation.chunk_block import STAGES, ChunkBlock
 from groot_ros.evaluation.columns import ActionColumns
-from groot_ros.evaluation.episode import Episode, Times
+from groot_ros.evaluation.episode import Times
 from groot_ros.evaluation.errors_by_row import ErrorsByRow
 from groot_ros.evaluation.pilot import Prediction
 from groot_ros.evaluation.row_table import RowTable
-from groot_ros.evaluation.timing import interpolate_rows, row_times_ns
+from groot_ros.evaluation.timing import rows_at
 from groot_ros.execution.status import ExecutorStatus
-from groot_ros.observation import ActionChunk
 
 Array = NDArray[np.float64]
-STAGES = ("data_processing", "backbone", "action_head", "decode", "prediction", "capture_to_chunk")
-REMEMBERED = 1024
-
-
-class Demonstrated:
-    """The demonstration as rows of all columns; several policies ask for the same times.
-
-    Args:
-        episode: What is being played.
-        columns: The action dimensions.
-
-    """
-
-    def __init__(self, episode: Episode, columns: ActionColumns) -> None:
-        self._episode = episode
-        self._columns = columns
-        self._known: dict[tuple[int, int], Array] = {}
-
-    def at(self, times_ns: Times) -> Array:
-        """What was demonstrated ``(N, width)``; NaN where it is not known."""
-        key = (int(times_ns[0]), len(times_ns))
-        if key not in self._known:
-            if len(self._known) >= REMEMBERED:
-                del self._known[next(iter(self._known))]
-            self._known[key] = self._columns.join(self._episode.demonstration(times_ns).values, len(times_ns))
-        return self._known[key]
 
 
 class Logbook:
-    """Listens to a pilot.
+    """Listens to a pilot. Chunks are reckoned many at a time; `close` reckons the last ones.
 
     Args:
         columns: The action dimensions.
         horizon: Rows of a chunk.
         levels: Value between open and closed of each gripper ``(width,)``; NaN elsewhere.
-        demonstrated: What was demonstrated.
+        demonstration: What was demonstrated at the times of the executed rows; whoever plays the episode fills it.
         start_rows: Rows at the start in which the robot is brought to the plan: no part of how smooth the motion is.
-        on_chunk: Called with each prediction, its rows ``(H, width)``, and the demonstrated ones.
+        on_block: Called with the chunks, some at a time.
 
     """
 
@@ -63,17 +37,17 @@ class Logbook:
         columns: ActionColumns,
         horizon: int,
         levels: Array,
-        demonstrated: Demonstrated,
+        demonstration: RowTable,
         *,
         start_rows: int = 0,
-        on_chunk: Callable[[Prediction, Array, Array], None] | None = None,
+        on_block: Callable[[ChunkBlock], None] | None = None,
     ) -> None:
         self.start_rows = start_rows
         self.columns = columns
         self.levels = levels
         self.errors = ErrorsByRow(columns, horizon)
         self.executed = RowTable(columns.width)
-        self.demonstration = RowTable(columns.width)
+        self.demonstration = demonstration
         self.seams = RowTable(columns.width)
         self.latencies_s = RowTable(len(STAGES))
         self.predictions = 0
@@ -81,41 +55,62 @@ class Logbook:
         self.rows_executed = 0
         self.refusals: dict[str, int] = {}
         self.status: ExecutorStatus | None = None
-        self._demonstrated = demonstrated
-        self._on_chunk = on_chunk
-        self._accepted: ActionChunk | None = None
+        self._block = ChunkBlock(columns, horizon)
+        self._horizon = horizon
+        self._on_block = on_block
+        self._accepted: tuple[Times, Array] | None = None
 
-    def note_prediction(self, prediction: Prediction) -> None:
-        """Take a chunk that has arrived."""
-        chunk = prediction.chunk
+    def note_prediction(self, prediction: Prediction, times_ns: Times, recorded: Array) -> None:
+        """Take a chunk that has arrived.
+
+        Args:
+            prediction: The chunk.
+            times_ns: Times of its rows ``(H,)``.
+            recorded: The same rows as they were demonstrated ``(H, width)``; NaN where nothing is known.
+
+        """
         self.predictions += 1
         self.rows_expired += prediction.rows_expired
-        predicted = self.columns.join(chunk.groups, chunk.horizon)
-        wanted = self._demonstrated.at(row_times_ns(chunk))
-        self.errors.add(predicted, wanted, self.levels)
-        stages = [prediction.stages_s.get(stage, np.nan) for stage in STAGES[:-1]]
-        total_s = (prediction.arrived_ns - chunk.stamp_ns) / 1e9
-        self.latencies_s.add(chunk.stamp_ns, np.array([*stages, total_s]))
-        if not prediction.refusal:
-            self._note_seam(chunk, predicted, prediction.arrived_ns)
-            self._accepted = chunk
-        if self._on_chunk is not None:
-            self._on_chunk(prediction, predicted, wanted)
+        self._block.add(prediction, times_ns, recorded)
+        if self._block.is_full:
+            self._reckon()
 
-    def note_row(self, row_ns: int, values: dict[str, Array]) -> None:
-        """Take what the robot is told to do at a row's time."""
-        self.executed.add(row_ns, self.columns.join(values, 1)[0])
-        self.demonstration.add(row_ns, self._demonstrated.at(np.array([row_ns], np.int64))[0])
+    def note_rows(self, stamps_ns: Times, rows: Array) -> None:
+        """Take what the robot is told to do at the times of rows ``(N,)``: ``(N, width)``."""
+        self.executed.add(stamps_ns, rows)
 
-    def _note_seam(self, chunk: ActionChunk, predicted: Array, arrived_ns: int) -> None:
-        """The step from the plan before to this one at the first row that is executed of it."""
-        before, times_ns = self._accepted, row_times_ns(chunk)
-        row = int(np.searchsorted(times_ns, arrived_ns))
-        if before is None or row == len(times_ns):
+    def close(self) -> None:
+        """The episode has ended."""
+        if len(self._block):
+            self._reckon()
+
+    def _reckon(self) -> None:
+        block, self._block = self._block, ChunkBlock(self.columns, self._horizon)
+        self.errors.add(block.predicted, block.recorded, self.levels)
+        self.latencies_s.add(block.stamps_ns, block.latencies_s)
+        self._add_seams(block)
+        if self._on_block is not None:
+            self._on_block(block)
+
+    def _add_seams(self, block: ChunkBlock) -> None:
+        """The step from the plan before to each accepted chunk, at the first row that is executed of it."""
+        accepted = block.accepted
+        times_ns, rows = block.times_ns[accepted], block.predicted[accepted]
+        arrivals_ns = block.arrivals_ns[accepted]
+        if self._accepted is not None:
+            times_ns = np.concatenate([self._accepted[0], times_ns])
+            rows = np.concatenate([self._accepted[1], rows])
+        else:
+            arrivals_ns = arrivals_ns[1:]
+        if not len(times_ns):
             return
-        before_ns = row_times_ns(before)
-        if times_ns[row] > before_ns[-1]:
-            return
-        rows = self.columns.join(before.groups, before.horizon)
-        planned = interpolate_rows(before_ns, rows, times_ns[row : row + 1], self.columns.kinds)
-        self.seams.add(arrived_ns, np.abs(self.columns.difference(predicted[row], planned[0])))
+        self._accepted = times_ns[-1:], rows[-1:]
+        before_ns, before, times_ns, rows = times_ns[:-1], rows[:-1], times_ns[1:], rows[1:]
+        first = np.count_nonzero(times_ns < arrivals_ns[:, np.newaxis], axis=1)
+        chunks = np.flatnonzero(first < times_ns.shape[1])
+        seam_ns = times_ns[chunks, first[chunks]]
+        chunks = chunks[seam_ns <= before_ns[chunks, -1]]
+        seam_ns = times_ns[chunks, first[chunks]]
+        planned = rows_at(before_ns[chunks], before[chunks], seam_ns, self.columns.kinds)
+        jumps = np.abs(self.columns.difference(rows[chunks, first[chunks]], planned))
+        self.seams.add(arrivals_ns[chunks], jumps)

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from groot_ros.evaluation.chunk_block import STAGES
 from groot_ros.evaluation.columns import ActionColumns
 from groot_ros.evaluation.errors_by_row import ErrorsByRow, mean
 from groot_ros.evaluation.gripper import gripper_timing
-from groot_ros.evaluation.logbook import STAGES, Logbook
+from groot_ros.evaluation.logbook import Logbook
 from groot_ros.execution.metrics import high_frequency_share, motion_report
 
 Array = NDArray[np.float64]

@@ -18,7 +18,8 @@ from groot_ros.contract import Contract
 from groot_ros.errors import ObservationError, ProcessingError
 from groot_ros.evaluation.latency import Latency
 from groot_ros.evaluation.policies import DebugPolicy, ReplayablePolicy, without_images
-from groot_ros.evaluation.timing import row_times_ns
+from groot_ros.evaluation.sent_rows import SentRows
+from groot_ros.evaluation.timing import Times, row_times_ns
 from groot_ros.execution.executor import Executor
 from groot_ros.execution.status import Inference
 from groot_ros.execution.urdf import UrdfLimits
@@ -76,7 +77,8 @@ class Pilot:
         seed: Seed of every prediction; None draws anew each time.
         urdf: The robot's description, where the contract wants it.
         on_prediction: Called with each chunk that has arrived.
-        on_row: Called at each row time with what the robot is told to do then.
+        on_rows: Called with the times of rows that have come ``(N,)`` and what the robot is told to do then: action
+            group to values ``(N, D)``. All that lie between two predictions come before the second.
 
     """
 
@@ -89,7 +91,7 @@ class Pilot:
         seed: int | None,
         urdf: UrdfLimits | None = None,
         on_prediction: Callable[[Prediction], None],
-        on_row: Callable[[int, dict[str, NDArray[np.float64]]], None],
+        on_rows: Callable[[Times, dict[str, NDArray[np.float64]]], None],
     ) -> None:
         self.policy = policy
         self.executor = Executor(contract, horizon=policy.horizon, urdf=urdf)
@@ -99,12 +101,13 @@ class Pilot:
         self._contract = contract
         self._latency = latency
         self._seed = seed
-        self._on_prediction, self._on_row = on_prediction, on_row
+        self._on_prediction, self._on_rows = on_prediction, on_rows
+        self._sent = SentRows(self.executor)
         self._in_flight: InFlight | None = None
         self._last_inferred_ns: int | None = None
         self._last_chunk: ActionChunk | None = None
         self._last_rolled: ActionChunk | None = None
-        self._running: tuple[ActionChunk, int] | None = None
+        self._running: tuple[Times, int] | None = None  # the times of the rows that are executed, and since when
         self._next_turn_ns: int | None = None
         self._next_row: tuple[int, int] | None = None  # start of the grid of rows, number of the next row
 
@@ -195,11 +198,13 @@ class Pilot:
     def finish(self, now_ns: int) -> None:
         """The recording has ended."""
         self._stopped(now_ns)
+        self._report_rows()
 
     def _arrive(self) -> None:
         assert self._in_flight is not None  # asked before
         flight, self._in_flight = self._in_flight, None
         now_ns, chunk = flight.arrives_ns, flight.chunk
+        self._report_rows()
         rolled = self.policy.rollout(chunk, self._last_rolled)
         acceptance = self.executor.accept(rolled, flight.inference, now_ns)
         expired = 0
@@ -207,8 +212,8 @@ class Pilot:
             self.refusals[acceptance.refusal.value] += 1
         else:
             self._stopped(now_ns)
-            self._running = (rolled, now_ns)
-            expired = _rows_until(rolled, now_ns)
+            self._running = (row_times_ns(rolled), now_ns)
+            expired = _rows_until(self._running[0], now_ns)
             self._last_chunk = chunk
         self._last_rolled = rolled
         self._on_prediction(
@@ -227,43 +232,28 @@ class Pilot:
     def _stopped(self, now_ns: int) -> None:
         """Count the rows of the chunk that was executed until now."""
         if self._running is not None:
-            chunk, since_ns = self._running
-            self.rows_executed += max(_rows_until(chunk, now_ns) - _rows_until(chunk, since_ns), 0)
+            times_ns, since_ns = self._running
+            self.rows_executed += max(_rows_until(times_ns, now_ns) - _rows_until(times_ns, since_ns), 0)
         self._running = None
 
     def _note_rows(self, now_ns: int) -> None:
-        """Report what is sent at every row time before now."""
+        """Note what is sent at every row time before now."""
         if self._next_row is None:
             return
         start_ns, number = self._next_row
-        while True:
-            row_ns = start_ns + round(number * NANOSECONDS_PER_SECOND / self._contract.rate_hz)
-            if row_ns >= now_ns:
-                break
-            self._on_row(row_ns, self._commanded(row_ns))
+        while (row_ns := start_ns + round(number * NANOSECONDS_PER_SECOND / self._contract.rate_hz)) < now_ns:
+            self._sent.note(row_ns)
             number += 1
         self._next_row = (start_ns, number)
+        # What was demonstrated is remembered for no longer than a chunk.
+        if len(self._sent) >= self.policy.horizon:
+            self._report_rows()
 
-    def _commanded(self, row_ns: int) -> dict[str, NDArray[np.float64]]:
-        """What the outputs are told to do at a time, by action group in the policy's units; NaN where nothing is."""
-        command_map = self.executor.map
-        row = np.full((1, len(command_map.layout.columns.names)), np.nan)
-        for route in command_map.routes:
-            sent = self.executor.commanded(route.name, row_ns)
-            if sent is not None:
-                row[0, list(route.indices)] = sent
-                for position, levels in route.levels.items():
-                    is_open = abs(sent[position] - levels.open_robot) <= abs(sent[position] - levels.closed_robot)
-                    row[0, route.indices[position]] = levels.open_policy if is_open else levels.closed_policy
-        values, index = {}, 0
-        for group in command_map.layout.groups:
-            part = row[0, index : index + len(group.columns.names)]
-            index += len(part)
-            is_known = not np.isnan(part).any()
-            values[group.key] = group.from_columns(part) if is_known else np.full(len(group.names), np.nan)
-        return values
+    def _report_rows(self) -> None:
+        if len(self._sent):
+            self._on_rows(*self._sent.take())
 
 
-def _rows_until(chunk: ActionChunk, time_ns: int) -> int:
+def _rows_until(times_ns: Times, time_ns: int) -> int:
     """How many rows lie before or at a time."""
-    return int(np.searchsorted(row_times_ns(chunk), time_ns, side="right"))
+    return int(np.searchsorted(times_ns, time_ns, side="right"))

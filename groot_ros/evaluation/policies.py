@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -65,6 +65,9 @@ class DebugPolicy(ABC):
         names = {group: contract.action_dimensions(group) for group in contract.actions}
         self.names = {group: dimensions for group, dimensions in names.items() if dimensions}
         self._episode: Episode | None = None
+        period_ns = NANOSECONDS_PER_SECOND / contract.rate_hz
+        self._offsets_ns = np.rint(np.arange(horizon) * period_ns).astype(np.int64)
+        self._measured = {group: _measured(contract, group, dimensions) for group, dimensions in self.names.items()}
 
     def begin(self, episode: Episode) -> None:
         """Note what is being played."""
@@ -84,9 +87,8 @@ class DebugPolicy(ABC):
         ramp_rate: float = 6.0,  # noqa: ARG002
     ) -> ActionChunk:
         """See `ReplayablePolicy.predict`."""
-        period_ns = NANOSECONDS_PER_SECOND / self.contract.rate_hz
-        times_ns = observation.stamp_ns + np.rint(np.arange(self.horizon) * period_ns).astype(np.int64)
-        return ActionChunk(observation.stamp_ns, self.contract.period_s, self.rows(observation, times_ns), self.names)
+        rows = self.rows(observation, observation.stamp_ns + self._offsets_ns)
+        return ActionChunk(observation.stamp_ns, self.contract.period_s, rows, self.names)
 
     def rollout(self, chunk: ActionChunk, previous: ActionChunk | None = None) -> ActionChunk:  # noqa: ARG002
         """See `ReplayablePolicy.rollout`."""
@@ -108,17 +110,22 @@ class DebugPolicy(ABC):
         """The actions ``(D,)`` by group that leave the robot where it is; NaN where that is not known."""
         values = {}
         for group, dimensions in self.names.items():
-            action = self.contract.actions[group]
-            state_group = action.state or group
-            values[group] = np.full(len(dimensions), np.nan)
-            if action.meaning in {Meaning.VELOCITY, Meaning.DELTA}:
+            if self.contract.actions[group].meaning in {Meaning.VELOCITY, Meaning.DELTA}:
                 values[group] = np.zeros(len(dimensions))
-            elif state_group in self.contract.state and state_group in observation.state:
-                measured = dict(
-                    zip(self.contract.state_dimensions(state_group), observation.state[state_group][-1], strict=True)
-                )
-                values[group] = np.array([float(measured.get(name, np.nan)) for name in dimensions])
+                continue
+            values[group] = np.full(len(dimensions), np.nan)
+            state_group, known, columns = self._measured[group]
+            if state_group in observation.state:
+                values[group][known] = observation.state[state_group][-1, columns]
         return values
+
+
+def _measured(contract: Contract, group: str, dimensions: Sequence[str]) -> tuple[str, list[int], list[int]]:
+    """The state group of an action group, which of its dimensions that has, and where they stand in it."""
+    state_group = contract.actions[group].state or group
+    names = contract.state_dimensions(state_group) if state_group in contract.state else []
+    known = [row for row, name in enumerate(dimensions) if name in names]
+    return state_group, known, [names.index(dimensions[row]) for row in known]
 
 
 class RecordedActions(DebugPolicy):
@@ -147,7 +154,7 @@ class RecordedActions(DebugPolicy):
                 nearest = known[np.clip(np.searchsorted(known, np.arange(len(values))), 0, len(known) - 1)]
                 values = values[np.where(demonstration.known, np.arange(len(values)), nearest)]
             else:
-                values = np.tile(standing[group], (len(values), 1))
+                values = _alike(standing[group], len(values))
             rows[group] = values + self._error.get(group, 0.0)
         return rows
 
@@ -157,7 +164,7 @@ class HoldStill(DebugPolicy):
 
     def rows(self, observation: Observation, times_ns: NDArray[np.int64]) -> dict[str, Array]:
         """See `DebugPolicy.rows`."""
-        return {group: np.tile(values, (len(times_ns), 1)) for group, values in self.standing(observation).items()}
+        return {group: _alike(values, len(times_ns)) for group, values in self.standing(observation).items()}
 
 
 class RepeatLastAction(DebugPolicy):
@@ -171,10 +178,15 @@ class RepeatLastAction(DebugPolicy):
         rows = {}
         for group in self.names:
             values = demonstration.values[group][0]
-            rows[group] = np.tile(np.where(np.isfinite(values), values, standing[group]), (len(times_ns), 1))
+            rows[group] = _alike(np.where(np.isfinite(values), values, standing[group]), len(times_ns))
         return rows
 
 
 def without_images(observation: Observation) -> Observation:
     """The observation for a policy that looks at no picture."""
     return replace(observation, images={}, image_stamps_ns={})
+
+
+def _alike(row: Array, count: int) -> Array:
+    """Rows ``(count, D)`` that are all alike."""
+    return np.repeat(row[np.newaxis], count, axis=0)

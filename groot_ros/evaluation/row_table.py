@@ -26,15 +26,19 @@ class RowTable:
         """How many rows there are."""
         return self._count
 
-    def add(self, stamp_ns: int, row: NDArray[np.float64]) -> None:
-        """Add a row ``(width,)``."""
-        place = self._count % BLOCK
-        if place == 0:
-            self._stamps.append(np.empty(BLOCK, np.int64))
-            self._rows.append(np.empty((BLOCK, self._width)))
-        self._stamps[-1][place] = stamp_ns
-        self._rows[-1][place] = row
-        self._count += 1
+    def add(self, stamps_ns: NDArray[np.int64], rows: NDArray[np.float64]) -> None:
+        """Add rows ``(N, width)`` with their stamps ``(N,)``."""
+        added = 0
+        while added < len(rows):
+            place = self._count % BLOCK
+            if place == 0:
+                self._stamps.append(np.empty(BLOCK, np.int64))
+                self._rows.append(np.empty((BLOCK, self._width)))
+            count = min(len(rows) - added, BLOCK - place)
+            self._stamps[-1][place : place + count] = stamps_ns[added : added + count]
+            self._rows[-1][place : place + count] = rows[added : added + count]
+            self._count += count
+            added += count
 
     @property
     def stamps_ns(self) -> NDArray[np.int64]:

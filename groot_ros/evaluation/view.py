@@ -10,6 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from groot_ros.evaluation.columns import ActionColumns
 from groot_ros.evaluation.logbook import Logbook
 from groot_ros.evaluation.pilot import Prediction
 from groot_ros.evaluation.replay import Played
@@ -61,13 +62,14 @@ class EpisodeView:
             pictures = {camera: _jpeg(frames[-1]) for camera, frames in observation.images.items()}
             self._next = Shown(observation.stamp_ns, pictures)
 
-    def note_prediction(self, prediction: Prediction, rows: Array) -> None:
+    def note_prediction(self, prediction: Prediction, columns: ActionColumns) -> None:
         """Its chunk has arrived."""
         shown, self._next = self._next, None
         if shown is None:
             self._shown.skip()
             return
-        shown.rows, shown.refusal = rows, prediction.refusal
+        shown.rows = columns.join(prediction.chunk.groups, prediction.chunk.horizon)
+        shown.refusal = prediction.refusal
         self._shown.add(shown)
 
     def content(self, played: Played, log: Logbook) -> dict[str, Any]:

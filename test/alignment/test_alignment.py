@@ -558,6 +558,33 @@ def test_commands_are_aligned_as_states_are():
     np.testing.assert_allclose(robot.aligner.commands_at(reference)["arm"], np.rad2deg([10.0, 0.0]))
 
 
+@pytest.mark.parametrize(
+    "arm",
+    [
+        "{topic: leader, joints: [a, b], policy_unit: deg}",
+        "{topic: leader, joints: [a, b], wraps: [b]}",
+        "{topic: leader, joints: [a, b], interpolation: nearest}",
+        "{topic: leader, joints: [a, b], interpolation: hold}",
+    ],
+)
+@given(st.lists(st.integers(1, 400), min_size=1, max_size=12), st.lists(st.integers(0, 2000), min_size=1, max_size=20))
+@settings(max_examples=30, deadline=None)
+def test_commands_at_many_times_are_those_at_each_time(arm, gaps, times):
+    robot = Robot(small_contract(more=f"record: {{arm: {arm}}}\n"), with_commands=True)
+    stamps = np.cumsum(gaps).tolist()
+    for at in stamps:
+        robot.aligner.add_command("arm", 0, robot.ns(at), np.array([0.1 * at, at % 6.0]), robot.ns(at))
+    times_ns = np.array(sorted(robot.ns(at) for at in [*times, *stamps]), np.int64)
+    values, known = robot.aligner.commands_over(times_ns)
+    for row, time_ns in enumerate(times_ns.tolist()):
+        one = robot.aligner.commands_at(time_ns)
+        assert known[row] == (not isinstance(one, NotReady))
+        if known[row]:
+            assert values["arm"][row].tobytes() == one["arm"].tobytes()
+        else:
+            assert np.isnan(values["arm"][row]).all()
+
+
 # The same from live messages, a bag and rows
 
 

@@ -182,7 +182,7 @@ def test_wrapped_angles_err_by_the_shortest_arc():
     columns = ActionColumns.from_contract(contract)
     assert columns.periods.tolist() == [np.inf, 360.0, np.inf]
     errors = ErrorsByRow(columns, 1)
-    errors.add(np.array([[350.0, 350.0, 0.0]]), np.array([[0.0, 0.0, np.nan]]), np.full(3, np.nan))
+    errors.add(np.array([[[350.0, 350.0, 0.0]]]), np.array([[[0.0, 0.0, np.nan]]]), np.full(3, np.nan))
     assert errors.absolute.tolist() == [[350.0, 10.0, 0.0]]
     assert errors.count.tolist() == [[1, 1, 0]]
 
@@ -213,3 +213,15 @@ def test_the_same_seed_gives_the_same_metrics_byte_for_byte(bag, tmp_path):
     contract = arm_contract()
     texts = {json.dumps(metrics(replay([bag_episode(bag, contract)], contract, tmp_path))) for _ in range(2)}
     assert len(texts) == 1
+
+
+def test_errors_do_not_depend_on_how_many_chunks_are_reckoned_at_a_time():
+    columns = ActionColumns.from_contract(arm_contract())
+    rows = np.random.default_rng(0).normal(size=(2, 100, HORIZON, columns.width))
+    together, alone = ErrorsByRow(columns, HORIZON), ErrorsByRow(columns, HORIZON)
+    levels = np.zeros(columns.width)
+    together.add(rows[0], rows[1], levels)
+    for predicted, recorded in zip(rows[0], rows[1], strict=True):
+        alone.add(predicted[None], recorded[None], levels)
+    for name in ("count", "absolute", "squared", "agreeing"):
+        assert getattr(together, name).tobytes() == getattr(alone, name).tobytes()
