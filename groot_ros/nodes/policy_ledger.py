@@ -71,6 +71,20 @@ class Ledger:
             self.rows_executed += max(done, 0)
         self._running = None
 
+    def values(self) -> dict[str, float]:
+        """All counts and latencies by name."""
+        return {
+            "observations": self.observations,
+            "chunks": self.chunks,
+            "rows_executed": self.rows_executed,
+            "rows_expired": self.rows_expired,
+            "prefix.rows": self.prefix_rows,
+            "prefix.clipped_entries": self.prefix_clipped,
+            "prefix.dropped": self.prefixes_dropped,
+            **{f"refused.{reason}": count for reason, count in sorted(self.refusals.items())},
+            **{f"latency.{stage}": value for stage, value in self.latencies_ms().items()},
+        }
+
     def latencies_ms(self) -> dict[str, float]:
         """Percentiles by ``<stage>.p50_ms`` and so on."""
         return {

@@ -184,10 +184,10 @@ def test_a_robot_that_is_blind_is_held_and_the_diagnostics_are_stale(policy, arm
 
 def test_a_new_instruction_makes_the_inference_in_flight_worthless(policy, arm):
     session = policy.node.session
-    generation = session._generation
+    generation = session._predictions.generation
     arm.publish_latched("/groot_policy/instruction", String(data="wave to the crowd"))
     arm.listener.wait_for(lambda: session.instruction == "wave to the crowd", "instruction")
-    assert session._generation == generation + 1
+    assert session._predictions.generation == generation + 1
 
 
 def test_a_reset_while_moving_holds_and_then_plans_anew(policy, arm):
@@ -281,7 +281,7 @@ def test_the_robot_is_held_while_two_publish_its_joint_states(policy, arm):
 def test_nobody_who_listens_to_the_heartbeat_is_said_while_motion_is_enabled(policy, arm):
     enabled(arm)
     session = policy.node.session
-    assert not any("listens to /groot_policy/heartbeat" in warning for warning in session._slow_warnings)
+    assert not any("listens to /groot_policy/heartbeat" in warning for warning in session._surroundings.warnings)
     count, policy.node.count_subscribers = policy.node.count_subscribers, lambda _topic: 0
     try:
         arm.wait_for_message(
