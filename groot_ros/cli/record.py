@@ -68,9 +68,7 @@ def _record(options: argparse.Namespace, ros_arguments: list[str]) -> int:
     from groot_ros.nodes.recorder_node import RecorderNode, RecorderOptions
     from groot_ros.nodes.recorder_view import RecorderView
     from groot_ros.nodes.running import run_node
-    from groot_ros.recording.memory import reuse_large_blocks
 
-    reuse_large_blocks()
     told = RecorderOptions(
         contract=options.contract,
         output=options.output,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rclpy.node import Node
+from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 
@@ -20,6 +21,7 @@ def quiet_node(node: Node) -> Node:
         start_parameter_services=False,
         enable_rosout=False,
         use_global_arguments=False,
+        parameter_overrides=[Parameter("start_type_description_service", value=False)],
     )
 
 

@@ -20,6 +20,7 @@ from groot_ros.recording import RecordingSession, recorded_topics
 from groot_ros.recording.session import FinishedEpisode
 from groot_ros.recording.topics import max_gap_ns
 
+TAKE_PERIOD_S = 0.02
 CHECK_PERIOD_S = 0.25
 LOOK_PERIOD_S = 0.5
 STATUS_PERIOD_S = 0.5
@@ -83,6 +84,7 @@ class RecorderNode(Node):
         self._status = self.create_publisher(DiagnosticStatus, "~/status", 10)
         # By a steady clock: the disk fills also while simulated time stands still.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self.create_timer(TAKE_PERIOD_S, self.topics.take, clock=steady)
         self.create_timer(CHECK_PERIOD_S, self._check, clock=steady)
         self.create_timer(LOOK_PERIOD_S, self.topics.look, clock=steady)
         self.create_timer(STATUS_PERIOD_S, self._publish_status, clock=steady)
@@ -98,6 +100,7 @@ class RecorderNode(Node):
             RecordingError: It cannot begin; the sentence says why.
 
         """
+        self.topics.take()  # what came before does not belong to the episode
         name = self.session.start(self.now_ns(), self.instruction)
         sentence = f"recording {name}: {self.instruction}"
         self._say(sentence)
@@ -110,6 +113,7 @@ class RecorderNode(Node):
             RecordingError: None is under way, or it cannot be finished.
 
         """
+        self.topics.take()  # what came until now does
         return self._finished(self.session.stop(self.now_ns()))
 
     def discard(self) -> str:
@@ -151,6 +155,7 @@ class RecorderNode(Node):
 
     def close(self) -> None:
         """The last thing before the process ends: an episode under way is finished, not lost."""
+        self.topics.take()
         try:
             done = self.session.close(self.now_ns())
         except RecordingError as error:
@@ -159,8 +164,13 @@ class RecorderNode(Node):
         if done is not None:
             self._finished(done)
 
-    def _hear(self, topic: str, data: bytes) -> None:
-        gap = self.session.hear(topic, self.now_ns(), data)
+    def destroy_node(self) -> None:
+        """Take the ears down with it."""
+        self.topics.close()
+        super().destroy_node()
+
+    def _hear(self, topic: str, received_ns: int, data: bytes) -> None:
+        gap = self.session.hear(topic, received_ns, data)
         if gap is not None and len(self.session.watches[topic].gaps) == 1:  # the others are counted
             self._say(f"{topic}: no frame for {gap.length_ns / 1e9:.3f} s; the episode is marked")
 

@@ -1,4 +1,8 @@
-"""One MCAP file of one episode: checksums on, and whole chunks left behind whatever happens."""
+"""One MCAP file of one episode: checksums on, and whole chunks left behind whatever happens.
+
+The `mcap` package's own writer copies every message several times and holds Python's lock while it does. Here a message
+goes to the system as the middleware gave it.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,14 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcap.writer import CompressionType, Writer
+from mcap.data_stream import RecordBuilder
+from mcap.records import Channel, Header, Schema
 
 from groot_ros.errors import RecordingError
 from groot_ros.recording.definitions import TypeDefinition
+from groot_ros.recording.mcap_chunk import ChunkBuilder
+from groot_ros.recording.mcap_ending import ending
+from groot_ros.recording.mcap_scan import MAGIC
 
 CHUNK_BYTES = 1 << 18
 """Small, since a damaged chunk is lost as a whole; a camera frame fills one alone."""
@@ -34,7 +42,7 @@ class ChannelCount:
 
 
 class EpisodeFile:
-    """Takes serialised messages.
+    """Takes serialised messages, from one thread; `sync` may be called from another.
 
     After a failed write the file ends with its last whole chunk, and `recovery.seal` can finish it.
 
@@ -51,24 +59,20 @@ class EpisodeFile:
         self.channels: dict[int, ChannelCount] = {}
         self.first_ns: int | None = None
         self.last_ns: int | None = None
+        self.failed = False
+        self._schemas: dict[str, Schema] = {}
+        self._channels: list[Channel] = []
+        self._new_records = RecordBuilder()  # what stands before the next chunk
+        self._chunk = ChunkBuilder()
+        self._chunk_indexes = bytearray()
+        self._chunk_count = 0
+        self._whole = 0  # bytes up to the end of the last whole chunk
         try:
             self._stream = _WholeWrites(path)
         except OSError as error:
             raise _failed(path, error) from error
-        self._writer = Writer(
-            self._stream,  # type: ignore[arg-type]  # all that the writer calls is there
-            chunk_size=CHUNK_BYTES,
-            compression=CompressionType.NONE,
-            enable_crcs=True,
-        )
-        self._schemas: dict[str, int] = {}
-        self._whole = 0  # bytes up to the end of the last whole chunk
-        self.failed = False
-        try:
-            self._writer.start(profile="ros2", library="groot_ros")
-        except OSError as error:
-            raise self._give_up(error) from error
-        self._whole = self._stream.position
+        self._new_records.write(MAGIC)
+        Header(profile="ros2", library="groot_ros").write(self._new_records)
 
     @property
     def size(self) -> int:
@@ -82,14 +86,19 @@ class EpisodeFile:
 
     def add_channel(self, topic: str, definition: TypeDefinition, qos: str = "") -> int:
         """Make a topic known and return the number by which `write` knows it."""
-        if definition.name not in self._schemas:
-            self._schemas[definition.name] = self._writer.register_schema(
-                definition.name, "ros2msg", definition.text.encode()
-            )
+        schema = self._schemas.get(definition.name)
+        if schema is None:
+            text = definition.text.encode()
+            schema = Schema(id=len(self._schemas) + 1, data=text, encoding="ros2msg", name=definition.name)
+            self._schemas[definition.name] = schema
+            schema.write(self._new_records)
         metadata = {"offered_qos_profiles": qos, "topic_type_hash": definition.hash}
-        channel = self._writer.register_channel(topic, "cdr", self._schemas[definition.name], metadata)
-        self.channels[channel] = ChannelCount(topic, definition, qos)
-        return channel
+        number = len(self._channels) + 1
+        channel = Channel(id=number, topic=topic, message_encoding="cdr", schema_id=schema.id, metadata=metadata)
+        self._channels.append(channel)
+        channel.write(self._new_records)
+        self.channels[number] = ChannelCount(topic, definition, qos)
+        return number
 
     def write(self, channel: int, received_ns: int, data: bytes) -> None:
         """Take a message as it came.
@@ -103,26 +112,38 @@ class EpisodeFile:
             RecordingError: The system refused to write; all chunks before are whole.
 
         """
-        try:
-            self._writer.add_message(channel, received_ns, data, received_ns)
-        except OSError as error:
-            raise self._give_up(error) from error
-        self._whole = self._stream.position
+        self._chunk.add(channel, received_ns, data)
         self._count(channel, received_ns)
+        if self._chunk.size >= CHUNK_BYTES:
+            self.flush()
 
-    def sync(self) -> None:
-        """Put everything taken so far on the disk.
+    def flush(self) -> None:
+        """Give everything taken so far to the system, which keeps it also when this process is killed.
 
         Raises:
             RecordingError: As `write`.
 
         """
+        if not self._chunk.size:
+            return
+        chunk, self._chunk = self._chunk, ChunkBuilder()
+        records = self._new_records.end()
+        pieces, index = chunk.end(self._stream.position + len(records))
+        self._write([records, *pieces])
+        self._chunk_indexes += index
+        self._chunk_count += 1
+
+    def sync(self) -> None:
+        """Wait until everything written so far is on the disk. `write` may go on meanwhile.
+
+        Raises:
+            RecordingError: The system refused.
+
+        """
         try:
-            self._writer.flush()
-            self._whole = self._stream.position
             self._stream.sync()
         except OSError as error:
-            raise self._give_up(error) from error
+            raise _failed(self.path, error) from error
 
     def finish(self) -> None:
         """Write the index and close the file.
@@ -131,18 +152,38 @@ class EpisodeFile:
             RecordingError: As `write`.
 
         """
+        self.flush()
+        counts = {number: channel.messages for number, channel in self.channels.items()}
+        records = self._new_records.end()
+        end = ending(
+            self._stream.position + len(records),
+            schemas=self._schemas.values(),
+            channels=self._channels,
+            counts=counts,
+            span_ns=(self.first_ns or 0, self.last_ns or 0),
+            chunk_indexes=self._chunk_indexes,
+            chunk_count=self._chunk_count,
+        )
+        whole = self._whole
+        self._write([records, end])
         try:
-            self._writer.flush()
-            self._whole = self._stream.position
-            self._writer.finish()
             self._stream.sync()
         except OSError as error:
+            self._whole = whole
             raise self._give_up(error) from error
+        self.close()
+
+    def close(self) -> None:
+        """Close the file as it is."""
         self._stream.close()
 
-    def abandon(self) -> None:
-        """Close the file as it is: it is about to be thrown away."""
-        self._stream.close()
+    def _write(self, pieces: list[bytes | bytearray]) -> None:
+        """Write a whole chunk, or nothing."""
+        try:
+            self._stream.write(pieces)
+        except OSError as error:
+            raise self._give_up(error) from error
+        self._whole = self._stream.position
 
     def _count(self, channel: int, received_ns: int) -> None:
         self.channels[channel].messages += 1
@@ -150,10 +191,9 @@ class EpisodeFile:
         self.last_ns = received_ns if self.last_ns is None else max(self.last_ns, received_ns)
 
     def _give_up(self, error: OSError) -> RecordingError:
-        """Cut off what is not whole, and close."""
+        """Cut off what is not whole."""
         self.failed = True
         self._stream.cut(self._whole)
-        self._stream.close()
         return _failed(self.path, error)
 
 
@@ -164,25 +204,22 @@ class _WholeWrites:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
         self.position = 0
 
-    def write(self, data: bytes) -> int:
-        rest = memoryview(data)
+    def write(self, pieces: list[bytes | bytearray]) -> None:
+        rest = [memoryview(piece) for piece in pieces if piece]
         while rest:
-            written = os.write(self._file, rest)
+            written = os.writev(self._file, rest)
             self.position += written
-            rest = rest[written:]
-        return len(data)
-
-    def tell(self) -> int:
-        return self.position
-
-    def flush(self) -> None:
-        """Nothing is held back."""
+            while rest and written >= len(rest[0]):
+                written -= len(rest.pop(0))
+            if written:
+                rest[0] = rest[0][written:]
 
     def sync(self) -> None:
         os.fsync(self._file)
 
     def cut(self, size: int) -> None:
         os.ftruncate(self._file, size)
+        os.lseek(self._file, size, os.SEEK_SET)
         self.position = size
 
     def close(self) -> None:

@@ -1,13 +1,17 @@
-"""An episode on its way to the disk, in a thread of its own, so that a slow disk never keeps a subscription waiting."""
+"""An episode on its way to the disk, in threads of its own, so that a slow disk never keeps a subscription waiting.
+
+One thread gives messages to the system, all that have come at a time: woken for each, it would wait as often for
+Python's lock, up to 5 ms each time, and fall behind. Another waits for the disk, so that the first never does.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import queue
 import time
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 
 from groot_ros.errors import RecordingError
 from groot_ros.recording.bag_metadata import TopicCount, write_metadata
@@ -17,9 +21,10 @@ from groot_ros.recording.episode_file import EpisodeFile
 from groot_ros.recording.mcap_seal import seal
 from groot_ros.recording.recovery import UNFINISHED_SUFFIX, finish_bag, give_final_name
 
+WRITE_PERIOD_S = 0.05
 SYNC_PERIOD_S = 1.0
-LARGEST_BACKLOG = 512 << 20
-"""Bytes that may wait for the disk."""
+LARGEST_BACKLOG = 1 << 30
+"""Bytes that may wait for the disk, here or in the system."""
 
 
 class EpisodeWriter:
@@ -46,17 +51,23 @@ class EpisodeWriter:
             raise RecordingError(msg) from error
         self._file = EpisodeFile(self.folder / f"{folder.name}_0.mcap")
         self._channels: dict[str, int] = {}
-        self._queue: queue.SimpleQueue[tuple[int, int, bytes] | None] = queue.SimpleQueue()
+        self._queue: deque[tuple[int, int, bytes]] = deque()
         self._taken = 0
-        self._written = 0
+        self._flushed = 0
+        self._synced = 0
         self.fault: str | None = None
-        self._thread = Thread(target=self._work, name="episode_writer", daemon=True)
-        self._thread.start()
+        self._ending, self._to_sync = Event(), Event()
+        self._threads = (
+            Thread(target=self._work, args=(self._write,), name="episode_writer", daemon=True),
+            Thread(target=self._work, args=(self._sync,), name="episode_sync", daemon=True),
+        )
+        for thread in self._threads:
+            thread.start()
 
     @property
     def backlog_bytes(self) -> int:
-        """Bytes that wait for the disk."""
-        return self._taken - self._written
+        """Bytes that are not on the disk yet, here or in the system."""
+        return self._taken - self._synced
 
     @property
     def bytes_taken(self) -> int:
@@ -75,7 +86,7 @@ class EpisodeWriter:
             self.fault = f"the disk is too slow: {self.backlog_bytes >> 20} MB wait to be written to {self.folder}"
             return
         self._taken += len(data)
-        self._queue.put((self._channels[topic], received_ns, data))
+        self._queue.append((self._channels[topic], received_ns, data))
 
     def finish(self, custom: Mapping[str, str]) -> Path:
         """Write everything that was taken, index and metadata, and give the folder its final name.
@@ -92,11 +103,12 @@ class EpisodeWriter:
             RecordingError: Even that cannot be written; what is whole stays in `folder`, for ``record --recover``.
 
         """
-        self._end_thread()
+        self._end_threads()
         give_reserve_back(self.folder)
         if not self._file.failed:
             with contextlib.suppress(RecordingError):  # then it is sealed
                 self._file.finish()
+        self._file.close()
         notes = dict(custom)
         if self.fault is not None:
             notes["groot_ros.stopped_by"] = self.fault
@@ -117,34 +129,47 @@ class EpisodeWriter:
     def abandon(self) -> None:
         """Close the file as it is."""
         self.fault = self.fault or "discarded"
-        self._end_thread()
-        self._file.abandon()
+        self._end_threads()
+        self._file.close()
         give_reserve_back(self.folder)
 
-    def _end_thread(self) -> None:
-        self._queue.put(None)
-        self._thread.join()
+    def _end_threads(self) -> None:
+        self._ending.set()
+        self._to_sync.set()
+        for thread in self._threads:
+            thread.join()
 
-    def _work(self) -> None:
-        sync_s = time.monotonic() + SYNC_PERIOD_S
-        try:
-            while True:
-                wait_s = sync_s - time.monotonic()
-                if wait_s <= 0:
-                    self._file.sync()
-                    sync_s = time.monotonic() + SYNC_PERIOD_S
-                    continue
-                try:
-                    item = self._queue.get(timeout=wait_s)
-                except queue.Empty:
-                    continue
-                if item is None:
-                    return
-                channel, received_ns, data = item
+    def _write(self) -> None:
+        flush_s = time.monotonic() + SYNC_PERIOD_S
+        written = 0
+        ending = False
+        while not ending:
+            ending = self._ending.wait(WRITE_PERIOD_S)  # nothing is put any more once this is set
+            for _ in range(len(self._queue)):
+                channel, received_ns, data = self._queue.popleft()
                 self._file.write(channel, received_ns, data)
-                self._written += len(data)
+                written += len(data)
+            if time.monotonic() >= flush_s:
+                flush_s = time.monotonic() + SYNC_PERIOD_S
+                self._file.flush()
+                self._flushed = written
+                self._to_sync.set()
+
+    def _sync(self) -> None:
+        while True:
+            self._to_sync.wait()
+            self._to_sync.clear()
+            if self._ending.is_set():
+                return
+            flushed = self._flushed
+            self._file.sync()
+            self._synced = flushed
+
+    def _work(self, work: Callable[[], None]) -> None:
+        try:
+            work()
         except RecordingError as error:
-            self.fault = str(error)
+            self.fault = self.fault or str(error)
         except Exception as error:  # a thread that dies in silence would lose everything from here on
             self.fault = f"the writer failed: {type(error).__name__}: {error}"
             raise

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import struct
-import zlib
 from pathlib import Path
 
 from mcap.data_stream import RecordBuilder
 from mcap.opcode import Opcode
-from mcap.records import ChunkIndex, DataEnd, Footer, MessageIndex, Statistics, SummaryOffset
+from mcap.records import ChunkIndex, MessageIndex
 
 from groot_ros.errors import RecordingError
-from groot_ros.recording.mcap_scan import MAGIC, RECORD_HEAD, McapScan, WholeChunk, scan
+from groot_ros.recording.mcap_ending import ending
+from groot_ros.recording.mcap_scan import RECORD_HEAD, McapScan, WholeChunk, scan
 
 SKIPPED_OPCODE = 0x80
 """An opcode for private use, which every reader passes over: it hides a chunk whose checksum is wrong."""
@@ -70,17 +69,22 @@ def _is_unwritten_chunk(path: Path, found: McapScan) -> bool:
 
 
 def _ending(found: McapScan) -> bytes:
-    """What is missing behind the data: indexes of the last chunk, the end of the data, the summary, the footer."""
+    """What is missing behind the data: indexes of the last chunk, and the end of the file."""
     builder = RecordBuilder()
-    chunk_indexes = [_chunk_index(chunk, found.end, builder) for chunk in found.chunks]
-    DataEnd(data_section_crc=0).write(builder)
-    data: bytes = builder.end()
-    summary_start = found.end + len(data)
-    summary, summary_offset_start = _summary(found, chunk_indexes, summary_start)
-    footer_start = struct.pack("<BQQQ", Opcode.FOOTER, 20, summary_start, summary_offset_start)
-    Footer(summary_start, summary_offset_start, zlib.crc32(footer_start, zlib.crc32(summary))).write(builder)
-    footer: bytes = builder.end()
-    return data + summary + footer + MAGIC
+    indexes = [_chunk_index(chunk, found.end, builder) for chunk in found.chunks]
+    missing: bytes = builder.end()
+    for index in indexes:
+        index.write(builder)
+    span_ns = min(index.message_start_time for index in indexes), max(index.message_end_time for index in indexes)
+    return missing + ending(
+        found.end + len(missing),
+        schemas=found.schemas.values(),
+        channels=found.channels.values(),
+        counts=found.messages,
+        span_ns=span_ns,
+        chunk_indexes=builder.end(),
+        chunk_count=len(indexes),
+    )
 
 
 def _chunk_index(chunk: WholeChunk, end: int, builder: RecordBuilder) -> ChunkIndex:
@@ -103,35 +107,3 @@ def _chunk_index(chunk: WholeChunk, end: int, builder: RecordBuilder) -> ChunkIn
         compressed_size=chunk.compressed_size,
         uncompressed_size=chunk.uncompressed_size,
     )
-
-
-def _summary(found: McapScan, chunk_indexes: list[ChunkIndex], start: int) -> tuple[bytes, int]:
-    """The summary section, and where its offsets begin in the file."""
-    counts = found.messages
-    statistics = Statistics(
-        message_count=sum(counts.values()),
-        schema_count=len(found.schemas),
-        channel_count=len(found.channels),
-        attachment_count=0,
-        metadata_count=0,
-        chunk_count=len(found.chunks),
-        message_start_time=min(index.message_start_time for index in chunk_indexes),
-        message_end_time=max(index.message_end_time for index in chunk_indexes),
-        channel_message_counts=counts,
-    )
-    builder = RecordBuilder()
-    offsets = []
-    for opcode, records in (
-        (Opcode.SCHEMA, found.schemas.values()),
-        (Opcode.CHANNEL, found.channels.values()),
-        (Opcode.STATISTICS, [statistics]),
-        (Opcode.CHUNK_INDEX, chunk_indexes),
-    ):
-        group_start = builder.count
-        for record in records:
-            record.write(builder)
-        offsets.append(SummaryOffset(opcode, start + group_start, builder.count - group_start))
-    offsets_start = start + builder.count
-    for offset in offsets:
-        offset.write(builder)
-    return builder.end(), offsets_start
