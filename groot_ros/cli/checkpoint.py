@@ -45,6 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     bundling = add_tool(tools, "bundle", "put the backbone's tokenizer and image processor into the checkpoint")
     _add_source(bundling)
     bundling.add_argument("--output", type=Path, help="write a whole copy there and leave the checkpoint as it is")
+    bundling.add_argument("--half", action="store_true", help="write the copy's float32 weights as bfloat16")
     bundling.set_defaults(work=_bundle)
 
     tiny = add_tool(tools, "tiny", "write a checkpoint with about 3 million random weights in the true format")
@@ -123,7 +124,7 @@ def _geometry_in_words(checkpoint: Checkpoint) -> str:
 
 
 def _bundle(arguments: argparse.Namespace) -> int:
-    whole = bundle(_open(arguments), arguments.output)
+    whole = bundle(_open(arguments), arguments.output, half=arguments.half)
     print(f"{whole} is whole: it needs no other file and no network.")
     return 0
 

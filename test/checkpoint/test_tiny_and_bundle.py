@@ -132,3 +132,21 @@ def test_a_bundle_does_not_overwrite(single, tmp_path):
     (tmp_path / "full" / "file").touch()
     with pytest.raises(CheckpointError, match=r"full exists already and is not empty"):
         bundle(open_checkpoint(single), tmp_path / "full")
+
+
+@pytest.mark.parametrize("layout", ["single", "sharded"])
+def test_a_bundle_of_half_the_size_rounds_the_weights_and_nothing_else(layout, request, tmp_path):
+    source = open_checkpoint(request.getfixturevalue(layout))
+    whole = dict(source.weights().tensors())
+    smaller = open_checkpoint(bundle(source, tmp_path / "half", half=True))
+    halved = dict(smaller.weights().tensors())
+    assert halved.keys() == whole.keys()
+    for name, tensor in whole.items():
+        assert torch.equal(halved[name], tensor.to(torch.bfloat16) if tensor.dtype == torch.float32 else tensor)
+    assert smaller.statistics.keys() == source.statistics.keys()
+    assert smaller.config == source.config
+
+
+def test_the_only_copy_of_the_weights_is_never_rounded(single):
+    with pytest.raises(CheckpointError, match="in a copy only, so that nothing is lost: give its folder with --output"):
+        bundle(open_checkpoint(single), half=True)
