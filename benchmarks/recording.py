@@ -3,7 +3,9 @@
     python -m benchmarks.recording --seconds 60
 
 Counts every message that was published against those in the bag, and takes CPU time and memory of the recorder's
-process from /proc. Needs rclpy; run it on a machine that does nothing else.
+process from /proc. Before that, two subscribers that do nothing hear the same streams, which tells what rclpy costs: one
+is spun by an executor, one read 50 times a second as the recorder reads. An episode is recorded and put aside first, so
+that memory and disk are warm. Needs rclpy; run it on a machine that does nothing else.
 """
 
 from __future__ import annotations
@@ -38,6 +40,9 @@ limits: none
 record: {arm: {topic: joint_states, joints: [a, b, c, d, e, f, g]}}
 """
 SETTLE_S = 10.0
+WARM_UP_S = 10.0
+LISTEN_WARM_UP_S, LISTEN_S = 3.0, 10.0
+LISTENERS = ("executor", "polled")
 
 
 def publish(what: str, file: Path, reliable: bool) -> None:
@@ -75,6 +80,57 @@ def publish(what: str, file: Path, reliable: bool) -> None:
         due_s += 1 / rate_hz
         time.sleep(max(0.0, due_s - time.monotonic()))
     file.write_text(json.dumps(stamps))
+    node.destroy_node()
+    rclpy.try_shutdown()
+
+
+def listen(how: str, file: Path) -> None:
+    """Hear everything, do nothing, and write down what it cost."""
+    import rclpy
+    from rclpy.executors import SingleThreadedExecutor
+    from rclpy.qos import QoSProfile
+    from sensor_msgs.msg import Image, JointState
+
+    from groot_ros.nodes.memory import keep_freed_memory
+
+    keep_freed_memory()
+    rclpy.init()
+    node = rclpy.create_node("benchmark_listener", start_parameter_services=False, enable_rosout=False)
+    heard = 0
+
+    def hear(_data: bytes) -> None:
+        nonlocal heard
+        heard += 1
+
+    topics = {f"{camera}/image_raw": (Image, 60) for camera in CAMERAS} | {"joint_states": (JointState, 5000)}
+    subscriptions = [
+        node.create_subscription(kind, topic, hear, QoSProfile(depth=depth), raw=True)
+        for topic, (kind, depth) in topics.items()
+    ]
+    executor = SingleThreadedExecutor()
+    if how == "executor":
+        executor.add_node(node)
+
+    def turn() -> None:
+        if how == "executor":
+            executor.spin_once(timeout_sec=0.1)
+            return
+        for subscription in subscriptions:
+            with subscription.handle:
+                while (taken := subscription.handle.take_message(subscription.msg_type, True)) is not None:
+                    hear(taken[0])
+        time.sleep(0.02)
+
+    def run(seconds: float) -> tuple[float, float]:
+        begun_s, begun_cpu_s, begun = time.monotonic(), cpu_s(os.getpid()), heard
+        while time.monotonic() < begun_s + seconds:
+            turn()
+        passed_s = time.monotonic() - begun_s
+        return (cpu_s(os.getpid()) - begun_cpu_s) / passed_s, (heard - begun) / passed_s
+
+    run(LISTEN_WARM_UP_S)
+    file.write_text(json.dumps(run(LISTEN_S)))
+    executor.shutdown()
     node.destroy_node()
     rclpy.try_shutdown()
 
@@ -135,6 +191,13 @@ def measure(seconds: float, folder: Path, reliable: bool) -> None:
         subprocess.Popen([*python, "--publish", what, "--file", str(folder / f"{what}.json"), *options], cwd=ROOT)
         for what in ("cameras", "joints")
     ]
+    sent = CAMERA_HZ * len(CAMERAS) + JOINT_HZ
+    for how in LISTENERS:
+        file = folder / "listener.json"
+        subprocess.run([*python, "--listen", how, "--file", str(file)], cwd=ROOT, check=True)
+        listener_share, rate_hz = json.loads(file.read_text())
+        print(f"a subscriber that does nothing, {how}: {100 * listener_share:.0f} % of a core, "
+              f"{rate_hz:.0f} of {sent} messages a second", flush=True)  # fmt: skip
     recorder = subprocess.Popen(
         [sys.executable, "-m", "groot_ros", "record", "--contract", str(contract), "--output", str(folder / "bags"),
          "--no-view"], cwd=ROOT,
@@ -142,12 +205,18 @@ def measure(seconds: float, folder: Path, reliable: bool) -> None:
     rclpy.init()
     node = rclpy.create_node("benchmark", start_parameter_services=False, enable_rosout=False)
     try:
+        service(node, "start")
+        time.sleep(WARM_UP_S)
+        service(node, "discard")
         print(service(node, "start"))
-        begun_s, begun_cpu_s, memory = time.monotonic(), cpu_s(recorder.pid), []
+        processes = {"recorder": recorder, "publisher of cameras": publishers[0], "publisher of joints": publishers[1]}
+        begun_s, memory = time.monotonic(), []
+        begun_cpu_s = {name: cpu_s(process.pid) for name, process in processes.items()}
         while time.monotonic() < begun_s + seconds:
             time.sleep(0.5)
             memory.append((time.monotonic() - begun_s, memory_mb(recorder.pid)))
-        share = (cpu_s(recorder.pid) - begun_cpu_s) / (time.monotonic() - begun_s)
+        passed_s = time.monotonic() - begun_s
+        shares = {name: (cpu_s(one.pid) - begun_cpu_s[name]) / passed_s for name, one in processes.items()}
         print(service(node, "stop"))
     finally:
         for process in (recorder, *publishers):
@@ -163,7 +232,8 @@ def measure(seconds: float, folder: Path, reliable: bool) -> None:
     for topic, (missing, count) in lost(bag, published).items():
         print(f"{topic:18} {count:6} recorded, {missing} lost")
     settled = next(value for at_s, value in memory if at_s >= min(SETTLE_S, seconds / 2))
-    print(f"CPU of the recorder: {100 * share:.0f} % of a core")
+    for name, share in shares.items():
+        print(f"CPU of the {name}: {100 * share:.0f} % of a core")
     print(f"memory: {memory[-1][1]:.0f} MB at the end, {memory[-1][1] - settled:+.0f} MB since the first 10 s")
     print(f"load average of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
 
@@ -174,10 +244,14 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="where the bag goes (6 GB a minute); default: a temporary folder")
     parser.add_argument("--reliable", action="store_true", help="publishers that send lost messages again")
     parser.add_argument("--publish", choices=("cameras", "joints"), help=argparse.SUPPRESS)
+    parser.add_argument("--listen", choices=LISTENERS, help=argparse.SUPPRESS)
     parser.add_argument("--file", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.publish:
         publish(options.publish, options.file, options.reliable)
+        return
+    if options.listen:
+        listen(options.listen, options.file)
         return
     os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     os.environ.setdefault("FASTDDS_DEFAULT_PROFILES_FILE", str(ROOT / "config" / "fastdds_shared_memory.xml"))

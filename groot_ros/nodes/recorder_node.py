@@ -71,6 +71,8 @@ class RecorderNode(Node):
         self.session = RecordingSession(
             options.output, topics, max_gap_ns=max_gap_ns(contract), least_free_bytes=options.least_free_bytes
         )
+        self.session.try_disk()
+        self._doubt_said = False
         if contract.record.action_from_state is not None:
             self._say(
                 "this contract records no commands: the actions of the dataset will be later states, "
@@ -103,6 +105,10 @@ class RecorderNode(Node):
         self.topics.take()  # what came before does not belong to the episode
         name = self.session.start(self.now_ns(), self.instruction)
         sentence = f"recording {name}: {self.instruction}"
+        doubt = self.session.disk_doubt()
+        self._doubt_said = doubt is not None
+        if doubt is not None:
+            sentence += f"; {doubt}"
         self._say(sentence)
         return sentence
 
@@ -163,6 +169,11 @@ class RecorderNode(Node):
             return
         if done is not None:
             self._finished(done)
+        elif self.session.is_recording and not self._doubt_said:
+            doubt = self.session.disk_doubt()
+            if doubt is not None:
+                self._doubt_said = True
+                self._say(doubt)
 
     def destroy_node(self) -> None:
         """Take the ears down with it."""
@@ -205,6 +216,8 @@ class RecorderNode(Node):
             "instruction": self.instruction,
             "free_gb": f"{session.free_bytes / 1e9:.1f}",
             "backlog_mb": f"{session.backlog_bytes / 1e6:.1f}",
+            "streams_mb_per_s": f"{session.bytes_per_s / 1e6:.1f}",
+            "disk_mb_per_s": "" if session.disk_bytes_per_s is None else f"{session.disk_bytes_per_s / 1e6:.0f}",
         }
         for name, watch in session.watches.items():
             figures |= {

@@ -108,7 +108,10 @@ def screen(node: RecorderNode, sentences: list[str]) -> Group:
             if obstacle is None
             else Text(f"cannot start: {obstacle}", style="bold yellow")
         )
-    disk = f"disk: {session.free_bytes / 1e9:.0f} GB free   waiting: {session.backlog_bytes / 1e6:.0f} MB"
+    disk = (
+        f"disk: {session.free_bytes / 1e9:.0f} GB free   coming: {session.bytes_per_s / 1e6:.0f} MB/s   "
+        f"waiting: {session.backlog_bytes / 1e6:.0f} MB"
+    )
     streams = Table(box=None, pad_edge=False)
     for column in ("stream", "topic", "Hz", "lag s", "age s", "gaps", "missing", "longest s", "reliable"):
         streams.add_column(column, justify="left" if column in ("stream", "topic") else "right")

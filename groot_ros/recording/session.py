@@ -12,14 +12,16 @@ from groot_ros.contract.record import INSTRUCTION_TOPIC
 from groot_ros.errors import RecordingError
 from groot_ros.recording.bag_metadata import sync_folder
 from groot_ros.recording.definitions import TypeDefinition, find_definition
-from groot_ros.recording.disk import free_bytes
-from groot_ros.recording.episode_writer import EpisodeWriter
+from groot_ros.recording.disk import free_bytes, try_speed
+from groot_ros.recording.episode_writer import LARGEST_BACKLOG, EpisodeWriter
 from groot_ros.recording.recovery import UNFINISHED_SUFFIX
 from groot_ros.recording.stream_watch import NANOSECONDS_PER_SECOND, Gap, StreamWatch
 from groot_ros.recording.topics import RecordedTopic
 
 DISCARDED = "discarded"
 STRING = "std_msgs/msg/String"
+LARGE_BACKLOG = LARGEST_BACKLOG // 4
+"""Bytes that wait for a disk which is behind: three seconds of three raw cameras; one second is usual."""
 _EPISODE = re.compile(r"episode_(\d{6})")
 
 
@@ -61,6 +63,8 @@ class RecordingSession:
         self.topics = dict(topics)
         self.last: FinishedEpisode | None = None
         self.started_ns = 0
+        self.disk_bytes_per_s: float | None = None
+        """What the disk took when it was tried."""
         self._least_free_bytes = least_free_bytes
         self._definitions: dict[str, TypeDefinition] = {
             name: find_definition(topic.type_name) for name, topic in topics.items()
@@ -106,9 +110,35 @@ class RecordingSession:
         return self._writer.backlog_bytes if self._writer else 0
 
     @property
+    def bytes_per_s(self) -> float:
+        """What all streams bring, lately."""
+        return sum(watch.bytes_per_s for watch in self.watches.values())
+
+    @property
     def free_bytes(self) -> int:
         """Free space on the disk."""
         return free_bytes(self.folder)
+
+    def try_disk(self) -> None:
+        """Find out what the disk takes; up to a second. Best before anything is heard."""
+        if self._disk_obstacle() is None:
+            self.disk_bytes_per_s = try_speed(self.folder)
+
+    def disk_doubt(self) -> str | None:
+        """Why the disk may not keep up with the streams; None where it does."""
+        rate = self.bytes_per_s
+        ways = "record fewer or compressed images, or to another disk"
+        if self.backlog_bytes > LARGE_BACKLOG:
+            return (
+                f"the disk of {self.folder} falls behind the {rate / 1e6:.0f} MB/s of the streams: "
+                f"{self.backlog_bytes / 1e6:.0f} MB wait, at {LARGEST_BACKLOG / 1e6:.0f} MB the episode ends; {ways}"
+            )
+        if self.disk_bytes_per_s is not None and rate > self.disk_bytes_per_s:
+            return (
+                f"the disk of {self.folder} may be too slow: it took {self.disk_bytes_per_s / 1e6:.0f} MB/s when it "
+                f"was tried, the streams bring {rate / 1e6:.0f} MB/s; {ways}"
+            )
+        return None
 
     def set_qos(self, topic: str, qos: str) -> None:
         """Note what a topic's publishers offer, as the YAML that rosbag2 keeps."""

@@ -61,11 +61,17 @@ class StreamWatch:
         self._stamp_ns: int | None = None
         self._usual_ns = 0.0
         self._intervals = 0
+        self._usual_bytes = 0.0
 
     @property
     def rate_hz(self) -> float:
         """Messages a second, lately."""
         return NANOSECONDS_PER_SECOND / self._usual_ns if self._usual_ns else 0.0
+
+    @property
+    def bytes_per_s(self) -> float:
+        """Bytes a second, lately."""
+        return self.rate_hz * self._usual_bytes
 
     def hear(self, data: bytes, received_ns: int) -> Gap | None:
         """Take note of a message; the gap that it ends, where it ends one."""
@@ -74,6 +80,7 @@ class StreamWatch:
         self.newest_received_ns = received_ns
         self.lag_ns = received_ns - stamp_ns
         self.received += 1
+        self._usual_bytes += (SMOOTHING if self._usual_bytes else 1.0) * (len(data) - self._usual_bytes)
         if before_ns is None:
             return None
         interval_ns = stamp_ns - before_ns

@@ -86,6 +86,24 @@ def test_an_episode_is_a_standard_bag_with_every_message_byte_for_byte_and_its_i
         assert len(list(reader.iter_messages())) == sum(map(len, expected().values())) + 1
 
 
+def test_a_reader_finds_topic_and_time_through_the_index(tmp_path):
+    bag = record(tmp_path).bag
+    whole = contents(bag)
+    (file,) = bag.glob("*.mcap")
+    times = [at_ns for at_ns, _ in whole["/joint_states"]]
+    middle = slice(len(times) // 3, 2 * len(times) // 3)
+    with file.open("rb") as stream:
+        reader = make_reader(stream, validate_crcs=True)
+        found = list(reader.iter_messages(["/joint_states"], starting_at=times[middle][0], ending_at=times[middle][-1]))
+        summary = reader.get_summary()
+    assert [(message.log_time, message.data) for _, _, message in found] == whole["/joint_states"][middle]
+    counts = {summary.channels[number].topic: n for number, n in summary.statistics.channel_message_counts.items()}
+    assert counts == {topic: len(messages) for topic, messages in whole.items()}
+    assert len(summary.chunk_indexes) > 2
+    for chunk in summary.chunk_indexes:
+        assert chunk.message_start_time <= chunk.message_end_time
+
+
 def test_every_chunk_carries_a_checksum(tmp_path):
     bag = record(tmp_path).bag
     (file,) = bag.glob("*.mcap")

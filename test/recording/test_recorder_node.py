@@ -12,6 +12,7 @@ import struct
 import subprocess
 import sys
 import termios
+import threading
 import time
 from pathlib import Path
 
@@ -36,6 +37,8 @@ from groot_ros.dataset.conversion import ConversionSettings, Cut, convert  # noq
 from groot_ros.dataset.conversion.playback import Playback  # noqa: E402
 from groot_ros.dataset.reader import open_dataset  # noqa: E402
 from groot_ros.dataset.video_writer import VideoEncoding  # noqa: E402
+from groot_ros.nodes.recorder_node import RecorderNode, RecorderOptions  # noqa: E402
+from groot_ros.recording.stream_watch import header_stamp_ns  # noqa: E402
 
 LEROBOT = os.environ.get("GROOT_LEROBOT_PYTHON")
 CONTRACT = ROOT / "config" / "robots" / "demo.yaml"
@@ -270,6 +273,86 @@ def test_stopped_by_a_signal_it_finishes_the_episode_and_discarded_ones_are_put_
         assert bag.counts["/front/image_raw"] > 5
     assert {path.name for path in tmp_path.iterdir()} == {"discarded", "episode_000001"}
     shutil.rmtree(tmp_path / "discarded")
+
+
+STALL_S = 1.5
+FAST_HZ = 400
+STALL_CONTRACT = """contract_version: 1
+robot: stall
+embodiment_tag: new_embodiment
+rate_hz: 30
+instruction: wait
+cameras: {front: {topic: front/image_raw}}
+state: {arm: {topic: joint_states, joints: [a]}}
+actions: {arm: {meaning: position}}
+outputs: {arm: {type: joint_trajectory, topic: arm/joint_trajectory, from: {arm: all}}}
+limits: none
+record: {arm: {topic: joint_states, joints: [a]}}
+"""
+
+
+class FastRobot:
+    """Publishes one joint at 400 Hz and a small camera at 20 Hz from a thread of its own, and keeps every stamp."""
+
+    def __init__(self):
+        self.robot = Listener("fast_robot")
+        node = self.robot.node
+        self.joints = node.create_publisher(JointState, "joint_states", QoSProfile(depth=1000))
+        self.camera = node.create_publisher(Image, "front/image_raw", QoSProfile(depth=100))
+        self.stamps = {"/joint_states": [], "/front/image_raw": []}
+        self.stopping = False
+        self.thread = threading.Thread(target=self.publish)
+        self.thread.start()
+
+    def publish(self):
+        clock = self.robot.node.get_clock()
+        picture = Image(height=4, width=4, encoding="mono8", step=4, data=bytes(16))
+        joint = JointState(name=["a"], position=[0.0])
+        due_s = time.monotonic()
+        while not self.stopping:
+            self.send("/joint_states", self.joints, joint, clock.now())
+            if len(self.stamps["/joint_states"]) % 20 == 0:
+                self.send("/front/image_raw", self.camera, picture, clock.now())
+            due_s += 1 / FAST_HZ
+            time.sleep(max(0.0, due_s - time.monotonic()))
+
+    def send(self, topic, publisher, message, now):
+        message.header.stamp = now.to_msg()
+        self.stamps[topic].append(now.nanoseconds)
+        publisher.publish(message)
+
+    def close(self):
+        self.stopping = True
+        self.thread.join()
+        self.robot.close()
+
+
+def test_a_recorder_that_is_kept_waiting_loses_nothing_and_keeps_the_times_of_arrival(listener, tmp_path):
+    contract = tmp_path / "contract.yaml"
+    contract.write_text(STALL_CONTRACT)
+    robot = FastRobot()
+    recorder = RecorderNode(RecorderOptions(contract, tmp_path), context=listener.context)
+    listener.executor.add_node(recorder)
+    try:
+        listener.wait_for(lambda: recorder.session.obstacle(recorder.now_ns()) is None, "readiness of the recorder")
+        recorder.start()
+        listener.spin(0.3)
+        time.sleep(STALL_S)
+        listener.spin(0.3)
+        recorder.stop()
+    finally:
+        listener.executor.remove_node(recorder)
+        recorder.destroy_node()
+        robot.close()
+    with Bag(tmp_path / "episode_000000") as bag:
+        for topic, published in robot.stamps.items():
+            messages = list(bag.messages([topic]))
+            stamps = [header_stamp_ns(message.data) for message in messages]
+            span = [stamp for stamp in published if stamps[0] <= stamp <= stamps[-1]]
+            assert stamps == span
+            assert span[-1] - span[0] > STALL_S * 1e9
+            lags_ns = [message.received_ns - stamp for message, stamp in zip(messages, stamps, strict=True)]
+            assert np.quantile(lags_ns, 0.9) < STALL_S * 1e9 / 10
 
 
 class Terminal:

@@ -1,6 +1,7 @@
 """What an operator can do, what a stream's health says, and what is left when things go wrong."""
 
 import json
+import threading
 import time
 
 import pytest
@@ -220,3 +221,54 @@ def test_a_disk_that_is_too_slow_ends_the_episode_by_name(session, monkeypatch):
     session.start(ready_ns, INSTRUCTION)
     at_ns = hear(session, robot(0.3, start_ns=ready_ns))
     assert "the disk is too slow" in session.check(at_ns).fault
+
+
+def test_a_disk_that_may_be_too_slow_is_told_of_before_anything_is_lost(session, monkeypatch):
+    ready_ns = hear(session, robot(0.5))
+    session.try_disk()
+    assert session.disk_bytes_per_s > 0
+    assert session.disk_doubt() is None
+    monkeypatch.setattr("groot_ros.recording.session.try_speed", lambda _: 1000.0)
+    session.try_disk()
+    assert "may be too slow: it took 0 MB/s when it was tried" in session.disk_doubt()
+    assert "record fewer or compressed images, or to another disk" in session.disk_doubt()
+    session.disk_bytes_per_s = None
+    monkeypatch.setattr("groot_ros.recording.session.LARGE_BACKLOG", 1000)
+    monkeypatch.setattr("groot_ros.recording.episode_file.EpisodeFile.write", lambda *_: time.sleep(0.02))
+    session.start(ready_ns, INSTRUCTION)
+    hear(session, robot(0.3, start_ns=ready_ns))
+    assert "falls behind" in session.disk_doubt()
+
+
+def test_what_all_streams_bring_is_known_before_an_episode_begins(session):
+    hear(session, robot(1.0))
+    heard = sum(len(data) for _, _, _, data in serialized(robot(1.0)))
+    assert session.bytes_per_s == pytest.approx(heard, rel=0.1)
+
+
+def test_a_disk_that_is_slow_to_answer_keeps_no_message_from_the_system(session, monkeypatch):
+    """What the system has, it keeps also when this process is killed."""
+    answer = threading.Event()
+    asked = threading.Event()
+
+    def slow_answer(_descriptor):
+        asked.set()
+        answer.wait(30)
+
+    ready_ns = hear(session, robot(0.5))
+    session.start(ready_ns, INSTRUCTION)
+    (file,) = (session.folder / "episode_000000.recording").glob("*.mcap")
+    monkeypatch.setattr("groot_ros.recording.episode_file.os.fsync", slow_answer)
+    try:
+        hear(session, robot(0.5, start_ns=ready_ns, size=(120, 160)))
+        assert asked.wait(10)
+        before = file.stat().st_size
+        at_ns = hear(session, robot(0.5, start_ns=ready_ns + 500_000_000, size=(120, 160)))
+        deadline = time.monotonic() + 10
+        while file.stat().st_size < 1.9 * before and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert file.stat().st_size >= 1.9 * before
+        assert session.backlog_bytes > before
+    finally:
+        answer.set()
+    assert session.stop(at_ns).fault is None
