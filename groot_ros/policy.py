@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -14,34 +14,30 @@ import torch
 from torch import Tensor
 
 from groot_ros.checkpoint import Checkpoint, Embodiment, open_checkpoint
-from groot_ros.errors import CheckpointError, DeviceError, ObservationError
+from groot_ros.errors import CheckpointError, DeviceError
 from groot_ros.model.fast import FastNetwork, load_fast
 from groot_ros.model.sampler import RealTimeChunking
 from groot_ros.observation import NANOSECONDS_PER_SECOND, ActionChunk, ImageInputFormat, Observation
-from groot_ros.prediction import DirectRoad, GraphRoad, Road, StageTimings
+from groot_ros.prediction import DirectRoad, GraphRoad, Road
+from groot_ros.prefix import chunking_prefix
 from groot_ros.processing.processor import Processor
 from groot_ros.processing.rollout import RolloutTransform, rollout_transform
+from groot_ros.requests import Prediction, PredictionRequest, PrefixReport, StageTimings
 from groot_ros.versions import warn_where_untested
 
-__all__ = ["DTYPES", "GrootPolicy", "PrefixReport", "StageTimings", "agreed_rate", "select_device", "select_dtype"]
+__all__ = [
+    "DTYPES",
+    "GrootPolicy",
+    "Prediction",
+    "PredictionRequest",
+    "PrefixReport",
+    "StageTimings",
+    "agreed_rate",
+    "select_device",
+    "select_dtype",
+]
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-
-
-@dataclass(frozen=True)
-class PrefixReport:
-    """What became of the previous chunk in the last prediction (real-time chunking).
-
-    Attributes:
-        rows: Rows of the previous chunk that were handed to the network; 0 when there was no prefix.
-        clipped_entries: Entries of the prefix beyond the range that the checkpoint can express.
-        dropped: True when a frozen row was among them, so that the prefix could not be kept and was left out.
-
-    """
-
-    rows: int = 0
-    clipped_entries: int = 0
-    dropped: bool = False
 
 
 class GrootPolicy:
@@ -146,7 +142,6 @@ class GrootPolicy:
         """Rows of a chunk."""
         return len(self.embodiment.modalities.action.delta_indices)
 
-    @torch.inference_mode()
     def predict(
         self,
         observation: Observation,
@@ -174,24 +169,50 @@ class GrootPolicy:
             ProcessingError: The actions cannot be decoded.
 
         """
+        request = PredictionRequest(observation, previous_chunk, seed, frozen_rows, ramp_rate)
+        prediction = self.predict_batch([request])[0]
+        self.last_timings, self.last_prefix = prediction.timings, prediction.prefix
+        return prediction.chunk
 
-        def prefix() -> RealTimeChunking | None:
-            chunking, self.last_prefix = self._prefix(observation, previous_chunk, frozen_rows, ramp_rate)
-            return chunking
+    @torch.inference_mode()
+    def predict_batch(self, requests: Sequence[PredictionRequest]) -> list[Prediction]:
+        """Predict for several robots; each gets what it would get alone, up to the rounding of sums.
 
-        predicted = self._road(observation, self.noise(1, seed), prefix)
-        start = time.perf_counter()
-        groups = self.processor.decode(predicted.actions.numpy(), [observation])[0]
-        chunk = ActionChunk(
-            stamp_ns=observation.stamp_ns, period_s=1.0 / self.rate_hz, groups=groups, names=self._action_names
-        )
-        self.last_timings = StageTimings(*predicted.stage_s, decode_s=time.perf_counter() - start)
-        return chunk
+        Requests whose prompts have one size run through the network together, those of other sizes after them: beside
+        a longer prompt a shorter one would have to be padded, and the network reads padding, so its numbers change.
+
+        Raises:
+            ObservationError: An observation does not fit the embodiment.
+            ProcessingError: The actions cannot be decoded.
+
+        """
+        answers: dict[int, Prediction] = {}
+        for places in self.together([request.observation for request in requests]):
+            answers.update(zip(places, self._predict_together([requests[place] for place in places]), strict=True))
+        return [answers[place] for place in range(len(requests))]
+
+    def together(self, observations: Sequence[Observation]) -> list[list[int]]:
+        """Places of the observations that can run through the network together, without padding."""
+        if len(observations) == 1:
+            return [[0]]
+        groups: dict[tuple[int, int], list[int]] = {}
+        for place, observation in enumerate(observations):
+            groups.setdefault(self.processor.prompt_size(observation), []).append(place)
+        return list(groups.values())
 
     def name_actions(self, names: Mapping[str, Sequence[str]]) -> None:
         """Name the dimensions of action groups in the chunks to come, as the robot contract does.
 
         A group without names keeps its numbers.
+
+        Raises:
+            ValueError: A group has another number of dimensions.
+
+        """
+        self._action_names = self.checked_names(names)
+
+    def checked_names(self, names: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+        """Names for all dimensions of the action groups; a group without names gets numbers.
 
         Raises:
             ValueError: A group has another number of dimensions.
@@ -203,9 +224,7 @@ class GrootPolicy:
                     f"action group {key!r}: {len(given)} names, but {self.processor.action_dimensions[key]} dimensions"
                 )
                 raise ValueError(msg)
-        self._action_names = {
-            key: list(names.get(key, ())) or numbered for key, numbered in self._numbered_names().items()
-        }
+        return {key: list(names.get(key, ())) or numbered for key, numbered in self._numbered_names().items()}
 
     def rollout(self, chunk: ActionChunk, previous: ActionChunk | None = None) -> ActionChunk:
         """The chunk as the robot takes it: with the rollout transform of the tag (LIBERO's gripper), rows as before.
@@ -256,43 +275,36 @@ class GrootPolicy:
             dtype=self.dtype,
         )
 
-    def _prefix(
-        self, observation: Observation, previous: ActionChunk | None, frozen_rows: int, ramp_rate: float
-    ) -> tuple[RealTimeChunking | None, PrefixReport]:
-        if previous is None:
-            return None, PrefixReport()
-        if not math.isclose(previous.period_s * self.rate_hz, 1.0, rel_tol=1e-6):
-            msg = (
-                f"previous chunk: its rows are {previous.period_s:.4g} s apart, but those of this policy "
-                f"{1.0 / self.rate_hz:.4g} s; a prefix must have the policy's own rate ({self.rate_hz:g} Hz)"
+    def _predict_together(self, requests: Sequence[PredictionRequest]) -> list[Prediction]:
+        observations = [request.observation for request in requests]
+        reports: list[PrefixReport] = []
+
+        def prefixes() -> list[RealTimeChunking | None]:
+            made = [
+                chunking_prefix(request, self.processor, rate_hz=self.rate_hz, horizon=self.horizon, dtype=self.dtype)
+                for request in requests
+            ]
+            reports.extend(report for _, report in made)
+            return [chunking for chunking, _ in made]
+
+        noise = torch.cat([self.noise(1, request.seed) for request in requests])
+        predicted = self._road(observations, noise, prefixes)
+        start = time.perf_counter()
+        decoded = self.processor.decode(predicted.actions.numpy(), observations)
+        timings = StageTimings(*predicted.stage_s, decode_s=time.perf_counter() - start)
+        return [
+            Prediction(
+                ActionChunk(
+                    stamp_ns=request.observation.stamp_ns,
+                    period_s=1.0 / self.rate_hz,
+                    groups=groups,
+                    names=self._action_names if request.names is None else self.checked_names(request.names),
+                ),
+                timings,
+                report,
             )
-            raise ObservationError(msg)
-        elapsed_s = (observation.stamp_ns - previous.stamp_ns) / NANOSECONDS_PER_SECOND
-        first = round(elapsed_s / previous.period_s)
-        if first < 0:
-            msg = (
-                f"previous chunk: its stamp is {-elapsed_s:.3f} s after the observation's; a prefix must come from an "
-                "earlier observation, so reset the plan when the clock jumps back"
-            )
-            raise ObservationError(msg)
-        rows = min(previous.horizon - first, self.horizon)
-        if rows <= 0:
-            return None, PrefixReport()
-        remaining = {key: values[first : first + rows] for key, values in previous.groups.items()}
-        encoded = self.processor.encode_actions(remaining, observation)
-        frozen = min(frozen_rows, rows)
-        clipped = encoded.clipped[:rows]
-        if clipped[:frozen].any():
-            return None, PrefixReport(clipped_entries=int(clipped.sum()), dropped=True)
-        values = torch.from_numpy(np.ascontiguousarray(encoded.values[:rows])).to(self.device, self.dtype)
-        chunking = RealTimeChunking(
-            previous=values[None],
-            action_horizon=rows,
-            overlap_steps=rows,
-            frozen_steps=frozen,
-            ramp_rate=ramp_rate,
-        )
-        return chunking, PrefixReport(rows=rows, clipped_entries=int(clipped.sum()))
+            for request, groups, report in zip(requests, decoded, reports, strict=True)
+        ]
 
     def _numbered_names(self) -> dict[str, list[str]]:
         widths = self.processor.action_dimensions

@@ -1,10 +1,10 @@
-"""How one observation becomes normalised actions: step by step on a CPU, as captured graphs on a GPU."""
+"""How observations become normalised actions: step by step on a CPU, as captured graphs on a GPU."""
 
 from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -16,28 +16,13 @@ from groot_ros.model.fast import FastNetwork
 from groot_ros.model.fast.graph import CapturedStage
 from groot_ros.model.fast.network import PreparedFeatures
 from groot_ros.model.fast.prompt import PreparedPrompt
-from groot_ros.model.sampler import RealTimeChunking
+from groot_ros.model.sampler import RealTimeChunking, begin
 from groot_ros.observation import Observation
 from groot_ros.processing.device_processor import Cameras, DeviceProcessor
 from groot_ros.processing.processor import Processor
 
-KEPT_GRAPHS = 4
-"""Prompts whose graphs are kept: each holds its own memory, and capturing anew takes about as long as a few runs."""
-
-
-@dataclass(frozen=True)
-class StageTimings:
-    """Where the time of one prediction went, seconds; the columns of NVIDIA's own benchmark."""
-
-    data_processing_s: float
-    backbone_s: float
-    action_head_s: float
-    decode_s: float
-
-    @property
-    def total_s(self) -> float:
-        """End to end, from the observation to physical actions."""
-        return self.data_processing_s + self.backbone_s + self.action_head_s + self.decode_s
+KEPT_GRAPHS = 8
+"""Sizes whose graphs are kept: each holds its own memory, and capturing anew takes about as long as a few runs."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +30,7 @@ class Predicted:
     """What a road gives.
 
     Attributes:
-        actions: Normalised, float32 ``(1, H, D)`` on the CPU.
+        actions: Normalised, float32 ``(B, H, D)`` on the CPU.
         stage_s: Time of data processing, backbone and action head, seconds.
 
     """
@@ -54,14 +39,15 @@ class Predicted:
     stage_s: tuple[float, float, float]
 
 
-MakePrefix = Callable[[], RealTimeChunking | None]
+MakePrefixes = Callable[[], Sequence[RealTimeChunking | None]]
+"""Makes the prefix of each observation, or None where it has none."""
 
 
 class Road(Protocol):
-    """Observation, noise and prefix to actions."""
+    """Observations of equal prompt sizes, noise and prefixes to actions."""
 
-    def __call__(self, observation: Observation, noise: Tensor, make_prefix: MakePrefix) -> Predicted:
-        """Predict; the prefix is part of the data processing, so it is made inside."""
+    def __call__(self, observations: Sequence[Observation], noise: Tensor, make_prefixes: MakePrefixes) -> Predicted:
+        """Predict; the prefixes are part of the data processing, so they are made inside."""
 
 
 class DirectRoad:
@@ -71,11 +57,11 @@ class DirectRoad:
         self._processor = processor
         self._network = network
 
-    def __call__(self, observation: Observation, noise: Tensor, make_prefix: MakePrefix) -> Predicted:
+    def __call__(self, observations: Sequence[Observation], noise: Tensor, make_prefixes: MakePrefixes) -> Predicted:
         """Predict."""
         moments = [time.perf_counter()]
-        inputs = self._processor.prepare([observation])
-        prefix = make_prefix()
+        inputs = self._processor.prepare(observations)
+        prefixes = make_prefixes()
         moments.append(time.perf_counter())
         features = self._network.encode(
             input_ids=inputs.input_ids,
@@ -84,7 +70,7 @@ class DirectRoad:
             image_grid_thw=inputs.image_grid_thw,
         )
         moments.append(time.perf_counter())
-        actions = self._network.sample(features, state=inputs.state, noise=noise, rtc=prefix).float()
+        actions = self._network.sample(features, state=inputs.state, noise=noise, rtc=prefixes).float()
         moments.append(time.perf_counter())
         return Predicted(actions, (moments[1] - moments[0], moments[2] - moments[1], moments[3] - moments[2]))
 
@@ -92,36 +78,27 @@ class DirectRoad:
 class GraphRoad:
     """Three captured stages: images, backbone, action head. Frames go in as uint8, actions come out.
 
-    Nothing waits for the device until the actions are there. A new instruction or image size is captured anew.
+    Nothing waits for the device until the actions are there. What is captured depends on sizes alone: of the batch, the
+    images and the prompts. Another instruction of as many tokens runs through the same graphs; another size is captured
+    when it first occurs.
     """
 
     def __init__(self, processor: Processor, network: FastNetwork) -> None:
-        config, self._device = network.config, network.device
+        self._device = network.device
         self._network = network
         self._processor = DeviceProcessor(processor, self._device, network.dtype)
         self._images: dict[tuple[torch.Size, ...], CapturedStage] = {}
-        self._networks: OrderedDict[tuple[int, int], _NetworkStages] = OrderedDict()
-        zeros = partial(torch.zeros, dtype=network.residual, device=self._device)
-        self._state = zeros((1, config.state_history_length, config.max_state_dim))
-        self._start = zeros((1, config.action_horizon, config.max_action_dim))
-        self._strength = zeros((config.action_horizon, 1))
+        self._networks: OrderedDict[tuple[Hashable, int], _NetworkStages] = OrderedDict()
 
-    def __call__(self, observation: Observation, noise: Tensor, make_prefix: MakePrefix) -> Predicted:
+    def __call__(self, observations: Sequence[Observation], noise: Tensor, make_prefixes: MakePrefixes) -> Predicted:
         """Predict."""
         clock = _DeviceClock(self._device)
-        cameras = self._processor.upload([observation])
+        cameras = self._processor.upload(observations)
         images = self._image_stage(cameras)
-        inputs = self._processor.assemble([observation], cameras, images())
+        inputs = self._processor.assemble(observations, cameras, images())
         prompt = self._network.prompts(inputs.input_ids, inputs.attention_mask, inputs.image_grid_thw)
-        prefix = make_prefix()
-        noise = noise.to(self._network.residual)
-        self._state.copy_(inputs.state, non_blocking=True)
-        self._start.copy_(noise if prefix is None else prefix.start(noise))
-        if prefix is None:
-            self._strength.fill_(1)
-        else:
-            self._strength.copy_(torch.tensor(prefix.velocity_strength(noise.shape[1]))[:, None])
-        stages = self._network_stages(prompt, images)
+        start, strength = begin(noise.to(self._network.residual), make_prefixes())
+        stages = self._stages(images, (prompt, inputs.state, start, strength))
         clock.mark()
         stages.backbone()
         clock.mark()
@@ -136,32 +113,70 @@ class GraphRoad:
             self._images[sizes] = CapturedStage(lambda: self._processor.pixel_values(cameras), self._device)
         return self._images[sizes]
 
-    def _network_stages(self, prompt: PreparedPrompt, images: CapturedStage) -> _NetworkStages:
-        key = (id(prompt), id(images))
-        if key in self._networks:
-            self._networks.move_to_end(key)
-        else:
-            self._networks[key] = self._capture(prompt, images.output)
-            if len(self._networks) > KEPT_GRAPHS:
-                self._networks.popitem(last=False)
-        return self._networks[key]
+    def _stages(self, images: CapturedStage, values: _InputValues) -> _NetworkStages:
+        """The captured network for the sizes of its inputs, which are put where it reads them."""
+        key = (values[0].form, id(images))
+        stages = self._networks.pop(key, None)
+        inputs = _NetworkInputs(self._network, values[0]) if stages is None else stages.inputs
+        inputs.take(*values)
+        if stages is None:
+            stages = self._capture(inputs, images.output)
+        self._networks[key] = stages
+        if len(self._networks) > KEPT_GRAPHS:
+            self._networks.popitem(last=False)
+        return stages
 
-    def _capture(self, prompt: PreparedPrompt, pixel_values: Tensor) -> _NetworkStages:
-        network = self._network
+    def _capture(self, inputs: _NetworkInputs, pixel_values: Tensor) -> _NetworkStages:
+        network, prompt = self._network, inputs.prompt
         backbone = CapturedStage(lambda: network.encode_prepared(prompt, pixel_values).hidden_states, self._device)
         features = PreparedFeatures(backbone.output, prompt.valid, prompt.image_mask, prompt)
         action_head = CapturedStage(
-            lambda: network.denoise(network.conditions(features, self._state), self._start, self._strength),
+            lambda: network.denoise(network.conditions(features, inputs.state), inputs.start, inputs.strength),
             self._device,
         )
-        return _NetworkStages(prompt, backbone, action_head)
+        return _NetworkStages(inputs, backbone, action_head)
+
+
+_InputValues = tuple[PreparedPrompt, Tensor, Tensor, "Tensor | None"]
+"""Prompt, state ``(B, T, D)``, start ``(B, H, D)`` and strength, None where every row follows fully."""
+
+
+class _NetworkInputs:
+    """What the captured network reads beside the images, at addresses that stay.
+
+    Args:
+        network: The network.
+        prompt: A prompt of the size that is captured.
+
+    """
+
+    def __init__(self, network: FastNetwork, prompt: PreparedPrompt) -> None:
+        config, batch = network.config, len(prompt.input_ids)
+        zeros = partial(torch.zeros, dtype=network.residual, device=network.device)
+        self._taken = prompt
+        self.prompt = prompt.copy()
+        self.state = zeros((batch, config.state_history_length, config.max_state_dim))
+        self.start = zeros((batch, config.action_horizon, config.max_action_dim))
+        self.strength = zeros((batch, config.action_horizon, 1))
+
+    def take(self, prompt: PreparedPrompt, state: Tensor, start: Tensor, strength: Tensor | None) -> None:
+        """Put the values of one prediction there."""
+        if prompt is not self._taken:
+            self.prompt.take(prompt)
+            self._taken = prompt
+        self.state.copy_(state, non_blocking=True)
+        self.start.copy_(start)
+        if strength is None:
+            self.strength.fill_(1)
+        else:
+            self.strength.copy_(strength)
 
 
 @dataclass(frozen=True)
 class _NetworkStages:
-    """The captured network for one prompt, which is held so that its identity stays its own."""
+    """The captured network for inputs of one size."""
 
-    prompt: PreparedPrompt
+    inputs: _NetworkInputs
     backbone: CapturedStage
     action_head: CapturedStage
 

@@ -12,7 +12,7 @@ from groot_ros.checkpoint.config import ModelConfig
 from groot_ros.errors import ModelError
 from groot_ros.model.action_head import ActionHead, FlowMatchingLoss
 from groot_ros.model.backbone import Backbone, VisionLanguageFeatures
-from groot_ros.model.sampler import RealTimeChunking, integrate
+from groot_ros.model.sampler import Chunking, integrate
 
 
 class GrootN17(nn.Module):
@@ -82,7 +82,7 @@ class GrootN17(nn.Module):
         embodiment_id: Tensor,
         noise: Tensor,
         steps: int | None = None,
-        rtc: RealTimeChunking | None = None,
+        rtc: Chunking | None = None,
     ) -> Tensor:
         """Denoise one chunk of actions.
 
@@ -92,7 +92,7 @@ class GrootN17(nn.Module):
             embodiment_id: int64 ``(B,)``.
             noise: Standard normal, ``(B, action_horizon, max_action_dim)``, padding included.
             steps: Number of Euler steps; the checkpoint's ``num_inference_timesteps`` when None.
-            rtc: Real-time chunking with the previous chunk.
+            rtc: Real-time chunking with one previous chunk, or with one for each sample.
 
         Returns:
             Normalised actions, ``(B, action_horizon, max_action_dim)``.

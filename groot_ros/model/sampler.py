@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -79,13 +79,52 @@ class RealTimeChunking:
         return [0.0] * self.frozen_steps + ramp + [1.0] * (horizon - self.overlap_steps)
 
 
+Chunking = RealTimeChunking | Sequence[RealTimeChunking | None]
+"""One previous chunk for the whole batch, or one, or none, for each of its samples."""
+
+
+def begin(noise: Tensor, rtc: Chunking | None) -> tuple[Tensor, Tensor | None]:
+    """Where the integration starts, and how much of the velocity each row follows.
+
+    Args:
+        noise: Standard normal, ``(B, H, D)``.
+        rtc: Rows of previous chunks to start from. Each sample of a sequence gets what it would get alone.
+
+    Returns:
+        The start ``(B, H, D)``, and the strength ``(H, 1)`` or ``(B, H, 1)``; None where every row follows fully.
+
+    Raises:
+        ModelError: A previous chunk does not fit, or there is not one entry a sample.
+
+    """
+    if rtc is None:
+        return noise, None
+    if isinstance(rtc, RealTimeChunking):
+        return rtc.start(noise), _strength(rtc, noise)
+    if len(rtc) != len(noise):
+        msg = f"Real-time chunking has {len(rtc)} entries for a batch of {len(noise)}: one is needed for each sample."
+        raise ModelError(msg)
+    if all(chunking is None for chunking in rtc):
+        return noise, None
+    own = [noise[row : row + 1] for row in range(len(noise))]
+    starts = [alone if chunking is None else chunking.start(alone) for alone, chunking in zip(own, rtc, strict=True)]
+    strengths = [
+        noise.new_ones(noise.shape[1], 1) if chunking is None else _strength(chunking, noise) for chunking in rtc
+    ]
+    return torch.cat(starts), torch.stack(strengths)
+
+
+def _strength(rtc: RealTimeChunking, noise: Tensor) -> Tensor:
+    return noise.new_tensor(rtc.velocity_strength(noise.shape[1]))[:, None]
+
+
 def integrate(
     velocity: Callable[[Tensor, Tensor], Tensor],
     noise: Tensor,
     *,
     steps: int,
     num_timestep_buckets: int,
-    rtc: RealTimeChunking | None = None,
+    rtc: Chunking | None = None,
 ) -> Tensor:
     """Follow the velocity field from noise to actions.
 
@@ -94,7 +133,7 @@ def integrate(
         noise: Start of the integration, ``(B, H, D)``. Padded rows and dimensions take part and need noise too.
         steps: Number of Euler steps.
         num_timestep_buckets: Into how many buckets the time from 0 to 1 is divided.
-        rtc: Rows of the previous chunk to start from.
+        rtc: Rows of previous chunks to start from, see `begin`.
 
     Returns:
         Normalised actions, ``(B, H, D)``.
@@ -106,8 +145,7 @@ def integrate(
     if steps < 1:
         msg = f"The number of denoising steps is {steps}; it must be 1 or more."
         raise ModelError(msg)
-    actions = noise if rtc is None else rtc.start(noise)
-    strength = None if rtc is None else noise.new_tensor(rtc.velocity_strength(noise.shape[1]))[:, None]
+    actions, strength = begin(noise, rtc)
     for step in range(steps):
         bucket = torch.full((noise.shape[0],), int(step / steps * num_timestep_buckets), device=noise.device)
         change = velocity(actions, bucket) / steps

@@ -46,13 +46,6 @@ class DeviceGeometry:
         cropped = shrunk[:, box.top : box.top + box.height, box.left : box.left + box.width]
         return self._resize(cropped, *self._final_size(box.height, box.width))
 
-    def size(self, height: int, width: int) -> tuple[int, int]:
-        """Height and width of the result for frames of a size."""
-        if self._geometry.letter_box:
-            height = width = max(height, width)
-        box = self._geometry.center_box(*self._shrunk_size(height, width))
-        return self._final_size(box.height, box.width)
-
     def _shrunk_size(self, height: int, width: int) -> tuple[int, int]:
         if isinstance(self._geometry, TorchGeometry):
             return self._geometry.first_size
@@ -83,10 +76,6 @@ class DeviceImages:
         self._geometry = DeviceGeometry(geometry)
         self._patches = patches
         self._dtype = dtype
-
-    def shaped_size(self, height: int, width: int) -> tuple[int, int]:
-        """Height and width after the geometry."""
-        return self._geometry.size(height, width)
 
     def shaped(self, cameras: Sequence[Tensor]) -> list[Tensor]:
         """Each entry ``(T, H, W, 3)`` after the geometry; all frames of one size go through it together."""

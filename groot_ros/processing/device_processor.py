@@ -63,7 +63,7 @@ class DeviceProcessor:
         ordered = [self._processor.cameras.ordered(observation.images) for observation in observations]
         for cameras in ordered:
             before = [frames.shape[1:3] for frames in cameras]
-            after = [self._images.shaped_size(height, width) for height, width in before]
+            after = [self._processor.geometry.size(height, width) for height, width in before]
             self._processor.cameras.require_one_size(after, before)
         return tuple(
             tuple(self._upload(f"{row}.{key}", frames) for key, frames in zip(keys, cameras, strict=True))
@@ -91,7 +91,7 @@ class DeviceProcessor:
         for observation in observations:
             processor.prompts.refuse_control_tokens(observation.instruction)
         return processor.assemble(
-            [(sum(map(len, own)), *self._images.shaped_size(*own[0].shape[1:3])) for own in cameras],
+            [(sum(map(len, own)), *processor.geometry.size(*own[0].shape[1:3])) for own in cameras],
             [observation.instruction for observation in observations],
             processor.state.encode([observation.state for observation in observations]),
             pixel_values,

@@ -42,6 +42,10 @@ class ImageGeometry(ABC):
     def enlarge(self, frames: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Resize what was cropped to the final size."""
 
+    @abstractmethod
+    def size(self, height: int, width: int) -> tuple[int, int]:
+        """Height and width of the result of evaluation for frames of a size."""
+
     def crop_size(self, height: int, width: int) -> tuple[int, int]:
         """Height and width of the crop in a shrunk image of that size."""
         box = self.center_box(height, width)

@@ -45,6 +45,12 @@ class Cv2Geometry(ImageGeometry):
         """Resize the shorter side back."""
         return self._resize(frames)
 
+    def size(self, height: int, width: int) -> tuple[int, int]:
+        """Height and width at the end: the aspect ratio of the crop is kept."""
+        if self.letter_box:
+            height = width = max(height, width)
+        return self.resized_size(*self.crop_size(*self.resized_size(height, width)))
+
     def resized_size(self, height: int, width: int) -> tuple[int, int]:
         """Height and width after a resize of the shorter side, the aspect ratio kept."""
         shortest = min(height, width)

@@ -59,3 +59,7 @@ class TorchGeometry(ImageGeometry):
     def enlarge(self, frames: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Resize to the final size."""
         return resize_uint8(frames, *self.final_size, self.interpolation)
+
+    def size(self, height: int, width: int) -> tuple[int, int]:  # noqa: ARG002 - every size becomes one
+        """Height and width at the end."""
+        return self.final_size

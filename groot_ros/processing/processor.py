@@ -77,6 +77,19 @@ class Processor:
         frames = [self.frames(observation) for observation in observations]
         return self.collate(frames, [observation.instruction for observation in observations], state)
 
+    def prompt_size(self, observation: Observation) -> tuple[int, int]:
+        """Tokens of an observation's prompt, and of each of its images: prompts of one size need no padding.
+
+        Raises:
+            ObservationError: The cameras do not fit the embodiment.
+
+        """
+        before = [frames.shape[1:3] for frames in self.cameras.ordered(observation.images)]
+        after = [self.geometry.size(height, width) for height, width in before]
+        self.cameras.require_one_size(after, before)
+        tokens, images = self.patches.tokens(*after[0]), len(before) * self.cameras.history
+        return len(self.prompts.token_ids(observation.instruction, [tokens] * images)), tokens
+
     def frames(self, observation: Observation) -> Frames:
         """The frames of all cameras as the checkpoint's geometry shapes them, uint8 ``(T * cameras, h, w, 3)``."""
         cameras = self.cameras.ordered(observation.images)

@@ -62,6 +62,7 @@ def test_every_geometry_gives_the_same_pixels_on_the_device(geometry: ImageGeome
     frames = noise(*size, count=2)
     found = DeviceGeometry(geometry)(torch.from_numpy(frames)).numpy()
     assert np.array_equal(found, geometry(frames))
+    assert geometry.size(*size) == found.shape[1:3]
 
 
 @pytest.mark.parametrize(("folder", "name"), IMAGE_CASES)
@@ -77,7 +78,7 @@ def test_the_original_gives_the_same_pixels_as_the_device(folder: str, name: str
 
 def test_another_geometry_is_refused_when_it_is_made():
     class Mirror(Cv2Geometry.__mro__[1]):
-        shrink = enlarge = center_box = None
+        shrink = enlarge = center_box = size = None
 
     with pytest.raises(TypeError, match="Mirror has no form for a device"):
         DeviceGeometry(Mirror())

@@ -16,7 +16,7 @@ from groot_ros.model.fast.layers import Form, can_pack
 from groot_ros.model.fast.prompt import PreparedPrompt, PromptCache
 from groot_ros.model.fast.vision import FastVision
 from groot_ros.model.model import GrootN17
-from groot_ros.model.sampler import RealTimeChunking
+from groot_ros.model.sampler import Chunking, begin
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class FastNetwork:
 
     @torch.no_grad()
     def sample(
-        self, features: PreparedFeatures, *, state: Tensor, noise: Tensor, rtc: RealTimeChunking | None = None
+        self, features: PreparedFeatures, *, state: Tensor, noise: Tensor, rtc: Chunking | None = None
     ) -> Tensor:
         """Denoise one chunk of actions.
 
@@ -140,7 +140,7 @@ class FastNetwork:
             features: From ``encode``.
             state: Normalised and zero padded, ``(B, state_history_length, max_state_dim)``.
             noise: Standard normal, ``(B, action_horizon, max_action_dim)``, padding included.
-            rtc: Real-time chunking with the previous chunk.
+            rtc: Real-time chunking with one previous chunk, or with one for each sample.
 
         Returns:
             Normalised actions, ``(B, action_horizon, max_action_dim)``.
@@ -157,9 +157,7 @@ class FastNetwork:
             if tensor.shape != shape:
                 msg = f"{name} has shape {tuple(tensor.shape)}; this network needs {shape} (batch, rows, dimensions)."
                 raise ModelError(msg)
-        noise = noise.to(self.residual)
-        start = noise if rtc is None else rtc.start(noise)
-        strength = None if rtc is None else noise.new_tensor(rtc.velocity_strength(noise.shape[1]))[:, None]
+        start, strength = begin(noise.to(self.residual), rtc)
         return self.denoise(self.conditions(features, state), start, strength)
 
     def conditions(self, features: PreparedFeatures, state: Tensor) -> FastConditions:
@@ -167,7 +165,7 @@ class FastNetwork:
         return self._parts.head.conditions(features.hidden_states, state, features.prompt)
 
     def denoise(self, conditions: FastConditions, start: Tensor, strength: Tensor | None) -> Tensor:
-        """Follow the velocity from a start ``(B, H, D)``, each row by its strength ``(H, 1)``."""
+        """Follow the velocity from a start ``(B, H, D)``, each row by its strength ``(H, 1)`` or ``(B, H, 1)``."""
         actions = start
         for step in range(self.steps):
             change = self._parts.head.velocity(conditions, actions, step) / self.steps

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections import OrderedDict
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, fields
+from functools import cached_property, partial
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -90,6 +92,37 @@ class PreparedPrompt:
     patch_rotary: tuple[Tensor, Tensor]
     text: TokenChoice
     images: TokenChoice
+
+    @cached_property
+    def form(self) -> Hashable:
+        """Shapes of all tensors, and the images' sizes: what computing with a prompt depends on but for values."""
+        form: Hashable = _mapped(self._fields(), lambda tensor: tensor.shape)
+        return form
+
+    def copy(self) -> PreparedPrompt:
+        """The same in memory of its own."""
+        return PreparedPrompt(*_mapped(self._fields(), torch.clone))
+
+    def take(self, other: PreparedPrompt) -> None:
+        """Overwrite all tensors with those of another prompt of the same form."""
+        tensors: list[Tensor] = []
+        _mapped(other._fields(), tensors.append)
+        following = iter(tensors)
+        _mapped(self._fields(), lambda tensor: tensor.copy_(next(following)))
+
+    def _fields(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, field.name) for field in fields(self))
+
+
+def _mapped(value: Any, change: Callable[[Tensor], Any]) -> Any:  # noqa: ANN401 - whatever a prompt holds
+    """The same with every tensor changed, also those inside of tuples and token choices."""
+    if isinstance(value, Tensor):
+        return change(value)
+    if isinstance(value, tuple):
+        return tuple(_mapped(part, change) for part in value)
+    if isinstance(value, TokenChoice):
+        return TokenChoice(_mapped(value.index, change), _mapped(value.mask, change))
+    return value
 
 
 class PromptCache:
