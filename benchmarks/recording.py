@@ -3,9 +3,9 @@
     python -m benchmarks.recording --seconds 60
 
 Counts every message that was published against those in the bag, and takes CPU time and memory of the recorder's
-process from /proc. Before that, two subscribers that do nothing hear the same streams, which tells what rclpy costs: one
-is spun by an executor, one read 50 times a second as the recorder reads. An episode is recorded and put aside first, so
-that memory and disk are warm. Needs rclpy; run it on a machine that does nothing else.
+process from /proc. Before that, two subscribers that do nothing hear the same streams, which tells what rclpy costs:
+one is spun by an executor, one read 50 times a second as the recorder reads. An episode is recorded and put aside
+first, so that memory and disk are warm. Needs rclpy; run it on a machine that does nothing else.
 """
 
 from __future__ import annotations
