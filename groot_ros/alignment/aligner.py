@@ -73,6 +73,7 @@ class Aligner:
         self._streams = {stream.name: stream for stream in streams}
         self._now_ns: int | None = None
         self._clock_jump: NotReady | None = None
+        self._met_ns: int | None = None  # the reference stamp that all streams meet, until another message comes
 
     def add_image(self, camera: str, stamp_ns: int | None, frame: Frame, received_ns: int) -> bool:
         """Take a frame; whether it counts.
@@ -85,6 +86,7 @@ class Aligner:
 
         """
         self._watch_clock(received_ns)
+        self._met_ns = None
         return self._cameras.by_camera[camera].add(stamp_ns, frame, received_ns)
 
     def add_state(self, group: str, source_index: int, stamp_ns: int | None, values: Array, received_ns: int) -> bool:
@@ -102,11 +104,13 @@ class Aligner:
 
         """
         self._watch_clock(received_ns)
+        self._met_ns = None
         return self._states.add(group, source_index, stamp_ns, values, received_ns)
 
     def add_command(self, group: str, source_index: int, stamp_ns: int | None, values: Array, received_ns: int) -> bool:
         """Take a commanded value of ``record``, as `add_state` takes a state."""
         self._watch_clock(received_ns)
+        self._met_ns = None
         return self._commands.add(group, source_index, stamp_ns, values, received_ns)
 
     def refuse(self, stream: str, sentence: str, received_ns: int) -> None:
@@ -144,6 +148,8 @@ class Aligner:
             fault = stream.not_ready(now_ns)
             if fault is not None:
                 return fault
+        if self._met_ns is not None and now_ns - self._met_ns <= self._max_age_ns:
+            return self._met_ns
         first = self._cameras.streams[0]
         newest_fault: NotReady | None = None
         for index in range(len(first.ring) - 1, -1, -1):
@@ -152,6 +158,7 @@ class Aligner:
                 break
             fault = self._unmet(reference_ns)
             if fault is None:
+                self._met_ns = reference_ns
                 return reference_ns
             newest_fault = newest_fault or fault
         # The newest frame is fresh, or the stream were stale: so at least one frame was tried, and failed.
@@ -223,7 +230,7 @@ class Aligner:
         """Forget all messages: a new episode, whose history begins anew. The counters go on."""
         for stream in self._streams.values():
             stream.begin_anew()
-        self._clock_jump = None
+        self._clock_jump = self._met_ns = None
 
     @property
     def health(self) -> dict[str, StreamHealth]:
@@ -231,14 +238,15 @@ class Aligner:
         return {name: stream.health for name, stream in self._streams.items()}
 
     def _state_rows(self, reference_ns: int) -> dict[str, NDArray[np.float32]]:
+        times_ns = [reference_ns + back_ns for back_ns in self._state_rows_ns]
         return {
-            group: np.stack(
-                [self._states.policy_values(group, reference_ns + back_ns) for back_ns in self._state_rows_ns]
-            ).astype(np.float32)
+            group: np.array([self._states.policy_values(group, time_ns) for time_ns in times_ns], np.float32)
             for group in self._states.names
         }
 
     def _unmet(self, reference_ns: int) -> NotReady | None:
+        if reference_ns == self._met_ns:
+            return None
         return (
             self._cameras.unmet(reference_ns) or self._states.unmet(reference_ns) or self._commands.unmet(reference_ns)
         )
@@ -249,6 +257,7 @@ class Aligner:
             back = seconds(self._now_ns - now_ns)
             for stream in self._streams.values():
                 stream.clear()
+            self._met_ns = None
             sentence = f"clock: time went back by {back} s, so all messages before are forgotten"
             self._clock_jump = NotReady(Reason.CLOCK_JUMPED_BACK, "clock", sentence)
             self._now_ns = now_ns

@@ -27,6 +27,10 @@ class CameraStreams:
         history: Rows before the present at which frames are taken, oldest first, ending with 0.
         span_ns: How far back frames are kept.
 
+    Attributes:
+        by_camera: Camera key to its stream.
+        streams: All streams, the reference camera first.
+
     """
 
     def __init__(self, contract: Contract, history: Sequence[int], span_ns: int) -> None:
@@ -38,10 +42,7 @@ class CameraStreams:
             ring: StampedRing[Frame] = StampedRing(span_ns, MOST_FRAMES)
             self.by_camera[camera] = Stream(name, source.topic, contract.stream_timing(name), ring, contract.alignment)
 
-    @property
-    def streams(self) -> list[Stream[Frame]]:
-        """All streams, the reference camera first."""
-        return list(self.by_camera.values())
+        self.streams = list(self.by_camera.values())
 
     def unmet(self, stamp_ns: int) -> NotReady | None:
         """The first camera that has no frame within the tolerance of a time; None where all have one."""

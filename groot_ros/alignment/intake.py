@@ -51,7 +51,7 @@ class Taken:
     state: bool = False
 
 
-NOTHING = Taken()
+TAKEN = {(frame, state): Taken(frame, state) for frame in (False, True) for state in (False, True)}
 
 
 @dataclass(frozen=True)
@@ -106,9 +106,12 @@ class Intake:
 
         """
         self.counts[topic] += 1
-        frame = [self._take_image(camera, topic, message, received_ns) for camera in self._cameras.get(topic, ())]
-        state = [self._take_values(reader, topic, message, received_ns) for reader in self._readers.get(topic, ())]
-        return Taken(any(frame), any(state)) if frame or state else NOTHING
+        frame = state = False
+        for camera in self._cameras.get(topic, ()):
+            frame |= self._take_image(camera, topic, message, received_ns)
+        for reader in self._readers.get(topic, ()):
+            state |= self._take_values(reader, topic, message, received_ns)
+        return TAKEN[frame, state]
 
     def refuse(self, topic: str, sentence: str, received_ns: int) -> None:
         """Note a message whose bytes could not even be made a message."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from groot_ros.alignment.not_ready import NotReady, Reason
 from groot_ros.alignment.ring import StampedRing
-from groot_ros.alignment.states import Array, StateInterpolation, Times
+from groot_ros.alignment.states import Array, Places, StateInterpolation, Times
 from groot_ros.alignment.stream import Stream, seconds
 from groot_ros.contract.contract import Contract
 from groot_ros.contract.groups import GroupMap, state_map
@@ -104,27 +104,25 @@ class StateStreams:
             they are known ``(N,)``.
 
         """
-        first_ns, last_ns = int(times_ns[0]), int(times_ns[-1])
         known = np.ones(len(times_ns), np.bool_)
-        windows: list[tuple[Times, list[Array]]] = []
+        places: list[Places] = []
         for sources in self._groups.values():
             for stream, interpolation, _ in sources:
-                stamps, samples = stream.ring.between(first_ns, last_ns)
-                stamps_ns = np.array(stamps, np.int64)
-                known &= _is_met(stream, stamps_ns, times_ns, holds=interpolation.holds)
-                windows.append((stamps_ns, samples))
-        wanted_ns, window = times_ns[known], iter(windows)
-        values = {}
+                found = Places.find(stream.ring, times_ns)
+                if found is None:
+                    known[:] = False
+                else:
+                    places.append(found)
+                    known &= _is_met(stream, found, holds=interpolation.holds)
+        if not known.any():
+            widths = {group: len(group_map.dimensions) for group, group_map in self._maps.items()}
+            return {group: np.full((len(times_ns), width), np.nan) for group, width in widths.items()}, known
+        values, remaining = {}, iter(places)
         for group, sources in self._groups.items():
-            group_map = self._maps[group]
-            values[group] = np.full((len(times_ns), len(group_map.dimensions)), np.nan)
-            if not wanted_ns.size:
-                continue
-            parts = [np.empty((len(wanted_ns), 0))]
-            for _, interpolation, width in sources:
-                stamps_ns, samples = next(window)
-                parts.append(interpolation.over(stamps_ns, np.concatenate(samples).reshape(-1, width), wanted_ns))
-            values[group][known] = group_map.to_policy(np.concatenate(parts, axis=1))
+            parts = [interpolation.over(next(remaining)) for _, interpolation, _ in sources]
+            whole = parts[0] if len(parts) == 1 else np.concatenate([np.empty((len(times_ns), 0)), *parts], axis=1)
+            values[group] = self._maps[group].to_policy(whole)
+            values[group][~known] = np.nan
         return values, known
 
 
@@ -149,18 +147,10 @@ def _why_unmet(stream: Stream[Array], stamp_ns: int, *, holds: bool) -> str | No
     return f"{what.format(seconds(gap_ns))}, allowed are {seconds(stream.max_age_ns)} s"
 
 
-def _is_met(stream: Stream[Array], stamps_ns: Times, times_ns: Times, *, holds: bool) -> NDArray[np.bool_]:
-    """At which times ``(N,)`` a stream has a value, as `_why_unmet` has it; of the samples from the first time on."""
-    if not stamps_ns.size:
-        return np.zeros(len(times_ns), np.bool_)
-    after = np.searchsorted(stamps_ns, times_ns)
-    before_ns = stamps_ns[np.maximum(after - 1, 0)]
-    after_ns = stamps_ns[np.minimum(after, len(stamps_ns) - 1)]
-    met = after > 0
-    gap_ns = times_ns - before_ns if holds else after_ns - before_ns
-    if not holds:
-        met &= after < len(stamps_ns)
+def _is_met(stream: Stream[Array], places: Places, *, holds: bool) -> NDArray[np.bool_]:
+    """At which times ``(N,)`` a stream has a value, as `_why_unmet` has it."""
+    met = places.is_begun if holds else places.is_covered
     if stream.max_age_ns is not None:
-        met &= gap_ns <= stream.max_age_ns
-    met |= after_ns == times_ns
-    return met
+        until_ns = places.times_ns if holds else places.after_ns
+        met = met & (until_ns - places.before_ns <= stream.max_age_ns)
+    return met | places.is_sample

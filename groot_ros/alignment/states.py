@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +13,57 @@ from groot_ros.messages.transforms import interpolate_pose
 
 Array = NDArray[np.float64]
 Times = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where many times lie between the samples of a ring.
+
+    Attributes:
+        times_ns: The times ``(N,)``, rising.
+        samples: The samples around them ``(M, R)``; with none of them nothing else is known.
+        before: Which is the last one before each time ``(N,)``; the first where there is none.
+        after: Which is the first one at or after each time ``(N,)``; the last where there is none.
+        before_ns: Its stamp.
+        after_ns: Its stamp.
+        is_sample: Which times are those of a sample ``(N,)``.
+        is_covered: Which times have a sample before them and one at or after them ``(N,)``.
+        is_begun: Which times have a sample before them ``(N,)``.
+
+    """
+
+    times_ns: Times
+    samples: Array
+    before: NDArray[np.intp]
+    after: NDArray[np.intp]
+    before_ns: Times
+    after_ns: Times
+    is_sample: NDArray[np.bool_]
+    is_begun: NDArray[np.bool_]
+    is_covered: NDArray[np.bool_]
+
+    @classmethod
+    def find(cls, ring: StampedRing[Array], times_ns: Times) -> Places | None:
+        """Find them; None in a ring without samples."""
+        stamps, samples = ring.between(int(times_ns[0]), int(times_ns[-1]))
+        if not stamps:
+            return None
+        stamps_ns = np.array(stamps, np.int64)
+        following = stamps_ns.searchsorted(times_ns)
+        before, after = np.maximum(following - 1, 0), np.minimum(following, len(stamps) - 1)
+        before_ns, after_ns = stamps_ns[before], stamps_ns[after]
+        is_begun = following > 0
+        return cls(
+            times_ns=times_ns,
+            samples=np.array(samples),
+            before=before,
+            after=after,
+            before_ns=before_ns,
+            after_ns=after_ns,
+            is_sample=after_ns == times_ns,
+            is_begun=is_begun,
+            is_covered=is_begun & (following < len(stamps)),
+        )
 
 
 class StateInterpolation:
@@ -51,31 +104,21 @@ class StateInterpolation:
         start, end = ring.value(after - 1), ring.value(after)
         return interpolate_pose(start, end, fraction) if self.is_pose else self._between(start, end, fraction)
 
-    def over(self, stamps_ns: Times, samples: Array, times_ns: Times) -> Array:
-        """The values at many times ``(N, R)``, each as `at` gives it.
-
-        Args:
-            stamps_ns: Stamps of the samples ``(M,)``, rising.
-            samples: The samples ``(M, R)``.
-            times_ns: The times ``(N,)``; none before the first sample, and none after the last unless it holds.
-
-        """
-        after = np.searchsorted(stamps_ns, times_ns)
-        before = np.maximum(after - 1, 0)
-        after = np.minimum(after, len(stamps_ns) - 1)
-        is_sample = stamps_ns[after] == times_ns
+    def over(self, places: Places) -> Array:
+        """The values at many times ``(N, R)``, each as `at` gives it where `Places.met` holds."""
+        before, after = places.samples[places.before], places.samples[places.after]
         if self.holds:
-            return samples[np.where(is_sample, after, before)]
-        passed, span = times_ns - stamps_ns[before], np.maximum(stamps_ns[after] - stamps_ns[before], 1)
+            return np.where(places.is_sample[:, np.newaxis], after, before)
+        passed, span = places.times_ns - places.before_ns, np.maximum(places.after_ns - places.before_ns, 1)
         if self.is_nearest:
-            return samples[np.where(~is_sample & (passed <= span - passed), before, after)]
+            is_before = ~places.is_sample & (passed <= span - passed)
+            return np.where(is_before[:, np.newaxis], before, after)
+        fraction = passed / span
         if self.is_pose:
-            fractions = (passed / span).tolist()
-            rows = [interpolate_pose(*pair) for pair in zip(samples[before], samples[after], fractions, strict=True)]
-            values = np.array(rows).reshape(len(times_ns), samples.shape[1])
+            values = np.array([interpolate_pose(*row) for row in zip(before, after, fraction.tolist(), strict=True)])
         else:
-            values = self._between(samples[before], samples[after], (passed / span)[:, np.newaxis])
-        values[is_sample] = samples[after[is_sample]]
+            values = self._between(before, after, fraction[:, np.newaxis])
+        values[places.is_sample] = after[places.is_sample]
         return values
 
     def _between(self, start: Array, end: Array, fraction: float | Array) -> Array:

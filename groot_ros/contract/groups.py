@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +69,14 @@ class GroupMap:
     parts: tuple[PartMap, ...]
     periods: Mapping[str, float] = field(default_factory=dict)
 
+    @cached_property
+    def _robot_widths(self) -> list[int]:
+        return [_robot_width(part) for part in self.parts]
+
+    @cached_property
+    def _policy_widths(self) -> list[int]:
+        return [_policy_width(part) for part in self.parts]
+
     @property
     def robot_width(self) -> int:
         """R, the number of values that the robot has."""
@@ -82,12 +91,12 @@ class GroupMap:
 
     def to_policy(self, values: Array) -> Array:
         """Robot values ``(..., R)`` in the policy's layout and units, float64 ``(..., D)``."""
-        pieces = _split(np.asarray(values, np.float64), [_robot_width(part) for part in self.parts])
+        pieces = _split(np.asarray(values, np.float64), self._robot_widths)
         return _join([part.to_policy(piece) for part, piece in zip(self.parts, pieces, strict=True)], values)
 
     def to_robot(self, values: Array) -> Array:
         """Policy values ``(..., D)`` in the robot's layout and units, float64 ``(..., R)``."""
-        pieces = _split(np.asarray(values, np.float64), [_policy_width(part) for part in self.parts])
+        pieces = _split(np.asarray(values, np.float64), self._policy_widths)
         return _join([part.to_topic(piece) for part, piece in zip(self.parts, pieces, strict=True)], values)
 
 
@@ -109,6 +118,8 @@ def _split(values: Array, widths: Sequence[int]) -> list[Array]:
 
 
 def _join(pieces: Sequence[Array], values: Array) -> Array:
+    if len(pieces) == 1:
+        return pieces[0]
     return np.concatenate(pieces, axis=-1) if pieces else np.empty((*np.shape(values)[:-1], 0))
 
 

@@ -60,13 +60,23 @@ class Columns:
         )
 
     def difference(self, start: Array, end: Array) -> Array:
-        """``end - start`` ``(N, columns)``, by the shortest arc where a column wraps."""
+        """``end - start`` ``(..., columns)``, by the shortest arc where a column wraps."""
         change: Array = end - start
         wrapped = self._wrapped
         if wrapped.size:
             period = np.array(self.periods)[wrapped]
-            change[:, wrapped] -= period * np.round(change[:, wrapped] / period)
+            change[..., wrapped] -= period * np.round(change[..., wrapped] / period)
         return change
+
+    def between(self, start: Array, end: Array, weight: float) -> Array:
+        """One row between two ``(columns,)``: `mix` for what is asked for a hundred times a second."""
+        if weight == 1.0:
+            return end.copy()
+        mixed: Array = start + weight * self.difference(start, end)
+        mixed[self.binary] = start[self.binary]
+        if self.quaternions:
+            mixed = self.mix(start[np.newaxis], end[np.newaxis], weight)[0]
+        return mixed
 
     def mix(self, start: Array, end: Array, weight: Array | float) -> Array:
         """Rows between ``start`` and ``end``.

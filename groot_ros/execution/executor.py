@@ -72,6 +72,10 @@ class Executor:
         self.map = CommandMap.from_contract(contract)
         self._contract = contract
         self._motion = contract.motion
+        self._hold_ns, self._clip_hold_ns = (
+            nanoseconds(contract.motion.hold_s),
+            nanoseconds(contract.motion.clip_hold_s),
+        )
         check_settings(contract, self.map, urdf)
         self._synchronous = contract.motion.mode == "synchronous"
         self._strategy = make_strategy(contract.motion)
@@ -314,17 +318,11 @@ class Executor:
         else:
             plan = self._strategy.merge(self._plan, new, now_ns)
             step = np.abs(plan.columns.difference(self._plan.at(now_ns), plan.at(now_ns)))[0]
-            sent = [
-                index
-                for route in self.map.routes
-                for position, index in enumerate(route.indices)
-                if position not in route.levels
-            ]
-            self._seam_jump = float(step[sent].max(initial=0.0))
+            self._seam_jump = float(step[self.map.continuous].max(initial=0.0))
             # As far back as an observation may lie whose prefix is cut from this plan.
             self._plan = plan.since(now_ns - self._schedule.horizon * self._contract.period_ns)
         self._references = {
-            route.name: Reference(self._plan.select(route.indices), _running(ramps[route.name], now_ns))
+            route.name: Reference(self._plan.select(route.columns, route.indices), _running(ramps[route.name], now_ns))
             for route in self.map.routes
         }
         self._holding = None
@@ -342,21 +340,19 @@ class Executor:
         return None
 
     def _reason_to_hold(self, now_ns: int) -> HoldReason | None:
-        patience_ns = nanoseconds(self._motion.hold_s)
         if not self._is_fresh(now_ns):
             return HoldReason.NO_OBSERVATION
-        if self._plan is None or now_ns > self._plan.end_ns + patience_ns:
+        if self._plan is None or now_ns > self._plan.end_ns + self._hold_ns:
             return HoldReason.NO_PLAN
         if self._schedule.overdue(now_ns):
             return HoldReason.INFERENCE_OVERDUE
-        longest_ns = nanoseconds(self._motion.clip_hold_s)
         for sender in self._senders.values():
-            if sender.clipped_since_ns is not None and now_ns - sender.clipped_since_ns > longest_ns:
+            if sender.clipped_since_ns is not None and now_ns - sender.clipped_since_ns > self._clip_hold_ns:
                 return HoldReason.CLIPPED
         return None
 
     def _is_fresh(self, now_ns: int) -> bool:
-        return self._fresh_ns is not None and now_ns - self._fresh_ns <= nanoseconds(self._motion.hold_s)
+        return self._fresh_ns is not None and now_ns - self._fresh_ns <= self._hold_ns
 
     def _drop(self, reason: HoldReason) -> None:
         """Give up the plan; the commands of a hold are due."""

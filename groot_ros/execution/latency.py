@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, insort
 from collections import deque
-
-import numpy as np
 
 from groot_ros.observation import NANOSECONDS_PER_SECOND
 
@@ -19,6 +18,7 @@ class LatencyWindow:
 
     def __init__(self, *, size: int = 50, percentile: float = 95.0, warm_up: int = 1) -> None:
         self._latencies_ns: deque[int] = deque(maxlen=size)
+        self._sorted_ns: list[int] = []
         self._percentile = percentile
         self._warm_up = warm_up
         self._seen = 0
@@ -27,11 +27,16 @@ class LatencyWindow:
     def add(self, latency_ns: int) -> None:
         """Note one latency; the first ``warm_up`` ones after the start are not kept."""
         self._seen += 1
-        if self._seen > self._warm_up and latency_ns >= 0:
-            self._latencies_ns.append(latency_ns)
-            # Reckoned here and not where it is read, since it is read a hundred times a second.
-            window = np.array(self._latencies_ns, dtype=np.float64)
-            self._latency_ns = math.ceil(float(np.percentile(window, self._percentile)))
+        if self._seen <= self._warm_up or latency_ns < 0:
+            return
+        if len(self._latencies_ns) == self._latencies_ns.maxlen:
+            del self._sorted_ns[bisect_left(self._sorted_ns, self._latencies_ns[0])]
+        self._latencies_ns.append(latency_ns)
+        insort(self._sorted_ns, latency_ns)
+        # Reckoned here and not where it is read, since it is read a hundred times a second.
+        position = (len(self._sorted_ns) - 1) * (self._percentile / 100.0)
+        before, after = (self._sorted_ns[row] for row in (math.floor(position), math.ceil(position)))
+        self._latency_ns = math.ceil(before + (position - math.floor(position)) * (after - before))
 
     @property
     def known(self) -> bool:

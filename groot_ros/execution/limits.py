@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,16 @@ class ColumnLimits:
     rate: Array
     linear_rate: float = np.inf
     angular_rate: float = np.inf
+
+    @cached_property
+    def has_rates(self) -> bool:
+        """Whether any column has a fastest change."""
+        return bool(np.isfinite(self.rate).any())
+
+    @cached_property
+    def finite_rate(self) -> Array:
+        """The fastest change ``(J,)``; 0 where there is none."""
+        return np.where(np.isfinite(self.rate), self.rate, 0.0)
 
     @classmethod
     def none(cls, width: int) -> ColumnLimits:
@@ -86,12 +97,35 @@ def limit_rows(
     clamped = np.clip(rows, limits.lower, limits.upper)
     clipped = clamped != rows
     result = clamped.copy()
+    if _is_within_reach(columns, limits, times_ns, clamped, previous=previous, previous_ns=previous_ns):
+        return Limited(result, clipped, np.zeros_like(clipped))
     for index, time_ns in enumerate(times_ns):
         if previous is not None:
             seconds = max(int(time_ns) - previous_ns, 0) / NANOSECONDS_PER_SECOND
             result[index] = _reachable(columns, limits, previous, clamped[index], seconds)
         previous, previous_ns = result[index], int(time_ns)
     return Limited(result, clipped, result != clamped)
+
+
+def _is_within_reach(
+    columns: Columns,
+    limits: ColumnLimits,
+    times_ns: NDArray[np.int64],
+    rows: Array,
+    *,
+    previous: Array | None,
+    previous_ns: int,
+) -> bool:
+    """Whether each row ``(N, J)`` can be reached from the one before, as most can; then none needs its own look."""
+    if columns.quaternions:
+        return False
+    if not limits.has_rates:
+        return True
+    if previous is not None:
+        times_ns, rows = np.concatenate([[previous_ns], times_ns]), np.concatenate([previous[None], rows])
+    seconds = np.maximum(np.diff(times_ns), 0)[:, None] / NANOSECONDS_PER_SECOND
+    change = np.abs(columns.difference(rows[:-1], rows[1:]))
+    return bool(np.all((change <= limits.finite_rate * seconds) | np.isinf(limits.rate)))
 
 
 def limit_twist(limits: ColumnLimits, twist: Array) -> Limited:

@@ -142,8 +142,26 @@ class CommandMap:
         return cls(contract, layout, tuple(_route(contract, layout, name) for name in contract.outputs))
 
     @cached_property
-    def _state_maps(self) -> dict[str, GroupMap]:
-        return {group: self.contract.state_map(group) for group in self.contract.state}
+    def continuous(self) -> list[int]:
+        """The plan columns that are sent as they are: all but those of two-position grippers."""
+        return [
+            index
+            for route in self.routes
+            for position, index in enumerate(route.indices)
+            if position not in route.levels
+        ]
+
+    @cached_property
+    def _measured(self) -> list[tuple[str, GroupMap, list[str]]]:
+        """The state group of each action group whose values tell where the robot is, with their plan columns."""
+        measured = []
+        for key, action in self.contract.actions.items():
+            group = action.state or key
+            if group in self.contract.state:
+                state_map = self.contract.state_map(group)
+                if _invertible(state_map):
+                    measured.append((group, state_map, [f"{key}/{name}" for name in state_map.robot_names]))
+        return measured
 
     def measure(self, state: Mapping[str, NDArray[np.floating]], stamp_ns: int) -> Measurement:
         """Where the robot is, from the state groups of an observation.
@@ -154,17 +172,10 @@ class CommandMap:
 
         """
         values: dict[str, float] = {}
-        for key, action in self.contract.actions.items():
-            group = action.state or key
-            if group not in state or group not in self.contract.state:
-                continue
-            state_map = self._state_maps[group]
-            if not _invertible(state_map):
-                continue
-            robot = state_map.to_robot(np.asarray(state[group], dtype=np.float64)[-1])
-            values.update(
-                {f"{key}/{name}": float(value) for name, value in zip(state_map.robot_names, robot, strict=True)}
-            )
+        for group, state_map, names in self._measured:
+            if group in state:
+                robot = state_map.to_robot(np.asarray(state[group], dtype=np.float64)[-1])
+                values.update(zip(names, robot.tolist(), strict=True))
         for name in self.layout.integrated_poses:
             # The deltas of a pose start from the pose that their action group names as its state.
             key = self.contract.output_rows(name)[0].group

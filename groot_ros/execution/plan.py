@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from groot_ros.execution.columns import Array, Columns
 from groot_ros.execution.layout import PlanLayout
-from groot_ros.observation import ActionChunk
+from groot_ros.observation import NANOSECONDS_PER_SECOND, ActionChunk
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,8 @@ class Plan:
     def from_chunk(cls, layout: PlanLayout, chunk: ActionChunk) -> Plan:
         """The plan that a chunk alone makes: row i at ``stamp + i * period``."""
         rows = layout.rows(chunk)
-        times = np.array([chunk.row_stamp_ns(row) for row in range(len(rows))], dtype=np.int64)
+        offsets = np.rint(np.arange(len(rows)) * chunk.period_s * NANOSECONDS_PER_SECOND).astype(np.int64)
+        times = chunk.stamp_ns + offsets
         return cls(layout.columns, times, rows, np.ones(len(rows), dtype=np.int64))
 
     @property
@@ -58,15 +59,15 @@ class Plan:
         """
         times = np.atleast_1d(np.asarray(times_ns, dtype=np.int64))
         last = len(self.times_ns) - 1
-        before = np.clip(np.searchsorted(self.times_ns, times, side="right") - 1, 0, last)
+        before = np.maximum(self.times_ns.searchsorted(times, side="right") - 1, 0)
         after = np.minimum(before + 1, last)
-        span = self.times_ns[after] - self.times_ns[before]
-        passed = np.clip(times - self.times_ns[before], 0, None)
+        start = self.times_ns[before]
+        span = self.times_ns[after] - start
+        passed = np.maximum(times - start, 0)
         weight = np.where(span > 0, np.minimum(passed, span) / np.maximum(span, 1), 0.0)
-        exact = weight == 0.0
-        values = self.rows[before].copy()
-        if not np.all(exact):
-            between = ~exact
+        values = self.rows[before]
+        between = weight != 0.0
+        if between.any():
             values[between] = self.columns.mix(self.rows[before[between]], self.rows[after[between]], weight[between])
         return values
 
@@ -77,9 +78,9 @@ class Plan:
             wanted &= self.times_ns <= until_ns
         return self.times_ns[wanted], self.rows[wanted]
 
-    def select(self, indices: Sequence[int]) -> Plan:
-        """The plan of some of the columns."""
-        return Plan(self.columns.select(indices), self.times_ns, self.rows[:, list(indices)], self.counts)
+    def select(self, columns: Columns, indices: Sequence[int]) -> Plan:
+        """The plan of some of the columns, which `columns` describes."""
+        return Plan(columns, self.times_ns, self.rows[:, list(indices)], self.counts)
 
     def rows_ahead(self, now_ns: int) -> int:
         """Number of rows after ``now_ns``."""

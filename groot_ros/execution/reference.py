@@ -63,7 +63,8 @@ class Reference:
 
         Where no row lies between but the plan goes on, its value at the end of that time stands for the row.
         """
-        times, _ = self.plan.ahead(now_ns, until_ns)
+        times, rows = self.plan.ahead(now_ns, until_ns)
         if times.size == 0 and self.end_ns > now_ns:
             times = np.array([min(until_ns, self.end_ns)], dtype=np.int64)
-        return times, self.at(times) if times.size else np.empty((0, len(self.plan.columns.names)))
+            return times, self.at(times)
+        return times, rows if self.ramp is None or not times.size else self.at(times)

@@ -47,8 +47,7 @@ class TrajectorySender(Sender):
         if reference is None:
             self._reference = None
             return []
-        runs_short = now_ns >= self._resend_ns and self._times.size > 0 and self._times[-1] < reference.end_ns
-        if reference is self._reference and not runs_short:
+        if reference is self._reference and not self._runs_short(reference, now_ns):
             return []
         times, wanted = reference.ahead(now_ns + LEAD_NS, now_ns + self._max_ahead_ns)
         if times.size == 0 or int(times[-1]) < now_ns + SHORTEST_NS:
@@ -69,6 +68,10 @@ class TrajectorySender(Sender):
         self.note(limited, now_ns)
         goes_on = self._target.final_velocity and int(times[-1]) < reference.end_ns
         return [self._send(now_ns, times, limited.rows, previous, ends_moving=goes_on)]
+
+    def _runs_short(self, reference: Reference, now_ns: int) -> bool:
+        """Whether what was sent ends before the plan does, and too soon to wait for the next chunk."""
+        return now_ns >= self._resend_ns and self._times.size > 0 and int(self._times[-1]) < reference.end_ns
 
     def hold(self, now_ns: int, measurement: Measurement | None, *, ramp: bool) -> list[Command]:  # noqa: ARG002
         """One point at which the robot has come to rest by an even deceleration; the controller does the ramp."""
@@ -91,13 +94,13 @@ class TrajectorySender(Sender):
         """See :class:`Sender`."""
         if self._times.size == 0:
             return None
-        last = len(self._times) - 1
-        after = min(int(np.searchsorted(self._times, now_ns, side="right")), last)
+        times = self._times
+        after = min(int(times.searchsorted(now_ns, side="right")), times.size - 1)
         before = max(after - 1, 0)
-        span = int(self._times[after] - self._times[before])
-        weight = min(max(now_ns - int(self._times[before]), 0) / span, 1.0) if span else 1.0
-        commanded: Array = self.route.columns.mix(self._rows[before][None], self._rows[after][None], weight)[0]
-        return commanded
+        before_ns = int(times[before])
+        span = int(times[after]) - before_ns
+        weight = min(max(now_ns - before_ns, 0) / span, 1.0) if span else 1.0
+        return self.route.columns.between(self._rows[before], self._rows[after], weight)
 
     def forget(self, now_ns: int) -> None:
         """See :class:`Sender`."""
