@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import shutil
 import signal
 import sys
@@ -77,6 +78,11 @@ def finetune(config: FinetuneConfig, *, resume: bool = False, console: Console |
     """
     arguments = training_arguments(config)
     console = console or Console(quiet=arguments.process_index != 0)
+    if _is_alone_by_mistake():
+        console.print(
+            "one process trains: on a CPU accelerate starts several only through mpirun (--mpirun_hostfile); "
+            "torchrun --nproc_per_node N starts them"
+        )
     resumed = _resumed(config, resume=resume)
     contract = load_contract(config.contract) if config.contract else None
     dataset = open_dataset(config.dataset)
@@ -167,6 +173,12 @@ def training_arguments(config: FinetuneConfig) -> TrainingArguments:
         raise TrainingError(msg)
     arguments.per_device_train_batch_size = shared
     return arguments
+
+
+def _is_alone_by_mistake() -> bool:
+    """Whether `accelerate launch` was asked for several processes on a CPU: it starts one, and says nothing."""
+    asked = os.environ.get("ACCELERATE_USE_CPU", "").lower() == "true" and "MASTER_PORT" in os.environ
+    return asked and not {"RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK"} & os.environ.keys()
 
 
 def _resumed(config: FinetuneConfig, *, resume: bool) -> Path | None:

@@ -25,6 +25,13 @@ class TrainedNetwork(nn.Module):
     """
 
     image_input_format: ClassVar[ImageInputFormat] = GrootPolicy.image_input_format
+    # What accelerate shards as one piece (FSDP): blocks of the vision tower, the language model and the action head.
+    _no_split_modules: ClassVar[list[str]] = [
+        "Qwen3VLVisionBlock",
+        "Qwen3VLTextDecoderLayer",
+        "SelfAttentionBlock",
+        "DiTBlock",
+    ]
 
     def __init__(self, network: GrootN17) -> None:
         super().__init__()

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.distributed.fsdp import FSDPModule
+from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.optim.lr_scheduler import LambdaLR
 from transformers import Trainer, TrainerCallback, TrainingArguments
 
@@ -79,9 +82,22 @@ class FinetuneTrainer(Trainer):
             callbacks=callbacks,
         )
         self._maker = maker
+        if self.is_fsdp_enabled:
+            self._refuse_what_cannot_be_sharded()
         self._bad_step = self._bad_step.to(arguments.device)
         if config.ema_decay is not None:
             self._average = WeightAverage(network, config.ema_decay)
+
+    def _refuse_what_cannot_be_sharded(self) -> None:
+        plugin = self.accelerator.state.fsdp_plugin
+        if plugin.fsdp_version != 2:
+            msg = "FSDP version 1 cannot shard parts that learn beside parts that do not; pass --fsdp_version 2"
+            raise TrainingError(msg)
+        if self._config.ema_decay is not None:
+            msg = (
+                "ema_decay needs whole weights on every device, and FSDP shards them; set ema_decay to null, or use DDP"
+            )
+            raise TrainingError(msg)
 
     # What is trained on
 
@@ -200,7 +216,7 @@ class FinetuneTrainer(Trainer):
         maker, numbers = self._validation
         started = time.perf_counter()
         network = self._bare_network()
-        with self._averaged(), self.autocast_smart_context_manager():
+        with self._averaged(), _whole(network), self.autocast_smart_context_manager():
             network.eval()
             found = scores(
                 network,
@@ -291,7 +307,7 @@ class FinetuneTrainer(Trainer):
             raise TrainingError(msg)
         with torch.no_grad():
             for name, parameter in parameters.items():
-                parameter.copy_(live[name])
+                parameter.copy_(_like(live[name], parameter))
         if self._average is not None:
             average = {f"{_NETWORK}{name}": stored.get(f"average.{name}", live[name]) for name in parameters}
             self._average.load(average)
@@ -336,6 +352,24 @@ class _Swapped:
         for name, parameter in self._network.named_parameters():
             if name in self._live:
                 parameter.copy_(self._live[name])
+
+
+@contextmanager
+def _whole(network: nn.Module) -> Iterator[None]:
+    """Sharded weights (FSDP) come together for a while: validation calls more than the forward pass."""
+    parts = [module for module in network.modules() if isinstance(module, FSDPModule)]
+    for part in parts:
+        part.unshard()
+    yield
+    for part in parts:
+        part.reshard()
+
+
+def _like(value: Tensor, parameter: Tensor) -> Tensor:
+    """The own share of a value where the parameter is sharded."""
+    if isinstance(parameter, DTensor):
+        return distribute_tensor(value.to(parameter.device), parameter.device_mesh, parameter.placements)
+    return value
 
 
 class StepHooks(TrainerCallback):

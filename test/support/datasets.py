@@ -64,10 +64,10 @@ def image_stamps_ns(row: int) -> dict[str, int]:
     return {"front": stamp_ns(row) - 1_234_567, "wrist": stamp_ns(row) + 7_654_321}
 
 
-def add_rows(stage: EpisodeStage, episode: int, rows: int) -> None:
+def add_rows(stage: EpisodeStage, episode: int, rows: int, *, tasks=TASKS) -> None:
     for row in range(rows):
         stage.add(
-            task=TASKS[episode % 2],
+            task=tasks[episode % len(tasks)],
             state=state(episode, row),
             action=action(episode, row),
             images={camera: frame(camera, episode, row) for camera in SIZES},
@@ -77,10 +77,15 @@ def add_rows(stage: EpisodeStage, episode: int, rows: int) -> None:
 
 
 def write_dataset(
-    root: Path, lengths=(30, 25, 28), *, spec: DatasetSpec | None = None, version: LayoutVersion = LayoutVersion.V3_0
+    root: Path,
+    lengths=(30, 25, 28),
+    *,
+    spec: DatasetSpec | None = None,
+    version: LayoutVersion = LayoutVersion.V3_0,
+    tasks=TASKS,
 ) -> Path:
     with DatasetWriter(root, spec or make_spec(), version=version) as writer:
         for episode, rows in enumerate(lengths):
             with writer.episode(f"bag_{episode}", labels={"success": episode != 1}, threads=1) as stage:
-                add_rows(stage, episode, rows)
+                add_rows(stage, episode, rows, tasks=tasks)
     return root
