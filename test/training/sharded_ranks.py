@@ -1,4 +1,4 @@
-"""Started by a launcher: trains with sharded weights (FSDP) on processors, where accelerate offers that on GPUs alone."""
+"""Started by a launcher: trains with sharded weights (FSDP) on a CPU, where accelerate offers that on GPUs alone."""
 
 import os
 import sys
