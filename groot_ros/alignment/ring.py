@@ -40,11 +40,12 @@ class StampedRing(Generic[T]):
         """Add a value that is newer than all others; O(1) on average."""
         self._stamps.append(stamp_ns)
         self._values.append(value)
-        oldest_ns, last = stamp_ns - self._span_ns, len(self._stamps) - 1
-        while self._start < last and (self._stamps[self._start + 1] <= oldest_ns or len(self) > self._most):
-            self._values[self._start] = None  # type: ignore[assignment]  # frames are large
-            self._start += 1
+        oldest_ns, last, start = stamp_ns - self._span_ns, len(self._stamps) - 1, self._start
+        while start < last and (self._stamps[start + 1] <= oldest_ns or last - start >= self._most):
+            self._values[start] = None  # type: ignore[assignment]  # frames are large
+            start += 1
             self.has_let_go = True
+        self._start = start
         if 2 * self._start > len(self._stamps):
             del self._stamps[: self._start], self._values[: self._start]
             self._start = 0

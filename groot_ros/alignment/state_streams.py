@@ -91,7 +91,8 @@ class StateStreams:
         Only after `unmet` has found nothing at this time, or at a later one.
         """
         values = [interpolation.at(stream.ring, stamp_ns) for stream, interpolation, _ in self._groups[group]]
-        return self._maps[group].to_policy(np.concatenate(values) if values else np.empty(0))
+        whole = values[0] if len(values) == 1 else np.concatenate([np.empty(0), *values])
+        return self._maps[group].to_policy(whole)
 
     def over(self, times_ns: Times) -> tuple[dict[str, Array], NDArray[np.bool_]]:
         """The values of all groups at many times at once: each as `policy_values` gives it where `unmet` finds nothing.

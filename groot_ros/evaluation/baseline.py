@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,14 +25,29 @@ class Baseline:
     def __init__(self, policy: DebugPolicy, log: Logbook) -> None:
         self._policy = policy
         self._log = log
-        self._sent: NDArray[np.float64] = np.full(log.columns.width, np.nan)
+        self._rows = 0
+        self._sent: list[tuple[int, NDArray[np.float64]]] = [(0, np.full(log.columns.width, np.nan))]
+        """What was sent, each with the number of the first row that it was sent at."""
 
     def note_prediction(self, prediction: Prediction, times_ns: Times, recorded: NDArray[np.float64]) -> None:
         """The policy's chunk has arrived; see `Logbook.note_prediction`."""
         chunk = self._policy.predict(prediction.observation)
-        self._log.note_prediction(replace(prediction, chunk=chunk, refusal="", stages_s={}), times_ns, recorded)
-        self._log.columns.join_into(self._sent, {group: rows[0] for group, rows in chunk.groups.items()})
+        answer = Prediction(
+            observation=prediction.observation,
+            chunk=chunk,
+            began_ns=prediction.began_ns,
+            arrived_ns=prediction.arrived_ns,
+            rows_expired=prediction.rows_expired,
+        )
+        self._log.note_prediction(answer, times_ns, recorded)
+        sent = self._log.columns.join({group: rows[:1] for group, rows in chunk.groups.items()}, 1)[0]
+        self._sent.append((prediction.rows_before, sent))
 
     def note_rows(self, stamps_ns: Times) -> None:
         """The times of some rows have come."""
-        self._log.note_rows(stamps_ns, np.broadcast_to(self._sent, (len(stamps_ns), len(self._sent))))
+        rows = np.empty((len(stamps_ns), self._log.columns.width))
+        for first, sent in self._sent:
+            rows[max(first - self._rows, 0) :] = sent
+        self._log.note_rows(stamps_ns, rows)
+        self._rows += len(stamps_ns)
+        self._sent = self._sent[-1:]

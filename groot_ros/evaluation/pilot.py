@@ -42,6 +42,7 @@ class Prediction:
         sentence: The same for a person.
         stages_s: Stage to seconds, as the policy measured; empty where it did not.
         rows_expired: Rows that were past when it arrived, where it was accepted.
+        rows_before: Rows of the recording that had been sent when it arrived.
 
     """
 
@@ -53,6 +54,7 @@ class Prediction:
     sentence: str = ""
     stages_s: Mapping[str, float] = field(default_factory=dict)
     rows_expired: int = 0
+    rows_before: int = 0
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ class Pilot:
         urdf: The robot's description, where the contract wants it.
         on_prediction: Called with each chunk that has arrived.
         on_rows: Called with the times of rows that have come ``(N,)`` and what the robot is told to do then: action
-            group to values ``(N, D)``. All that lie between two predictions come before the second.
+            group to values ``(N, D)``; not at once, but before the next chunk's length has passed.
 
     """
 
@@ -204,7 +206,6 @@ class Pilot:
         assert self._in_flight is not None  # asked before
         flight, self._in_flight = self._in_flight, None
         now_ns, chunk = flight.arrives_ns, flight.chunk
-        self._report_rows()
         rolled = self.policy.rollout(chunk, self._last_rolled)
         acceptance = self.executor.accept(rolled, flight.inference, now_ns)
         expired = 0
@@ -226,6 +227,7 @@ class Pilot:
                 sentence=acceptance.sentence,
                 stages_s=flight.stages_s,
                 rows_expired=expired,
+                rows_before=self._next_row[1] if self._next_row is not None else 0,
             )
         )
 

@@ -146,17 +146,16 @@ class RecordedActions(DebugPolicy):
         """See `DebugPolicy.rows`; beyond the end of the recording its last row, before its start its first."""
         demonstration = self.episode.demonstration(times_ns)
         known = np.flatnonzero(demonstration.known)
-        standing = self.standing(observation)
-        rows = {}
-        for group in self.names:
-            values = demonstration.values[group]
-            if known.size:
-                nearest = known[np.clip(np.searchsorted(known, np.arange(len(values))), 0, len(known) - 1)]
-                values = values[np.where(demonstration.known, np.arange(len(values)), nearest)]
-            else:
-                values = _alike(standing[group], len(values))
-            rows[group] = values + self._error.get(group, 0.0)
-        return rows
+        if not known.size:
+            values = {group: _alike(row, len(times_ns)) for group, row in self.standing(observation).items()}
+        elif len(known) < len(times_ns):
+            every = np.arange(len(times_ns))
+            nearest = known[np.clip(np.searchsorted(known, every), 0, len(known) - 1)]
+            chosen = np.where(demonstration.known, every, nearest)
+            values = {group: demonstration.values[group][chosen] for group in self.names}
+        else:
+            values = demonstration.values
+        return {group: values[group] + self._error.get(group, 0.0) for group in self.names}
 
 
 class HoldStill(DebugPolicy):

@@ -24,6 +24,8 @@ def integrate_deltas(commands: CommandMap, rows: Array, start: Measurement | Non
         MotionError: The start of an integrated dimension was not measured.
 
     """
+    if not commands.integrates:
+        return rows
     result = rows.copy()
     names = commands.layout.columns.names
     for route in commands.routes:

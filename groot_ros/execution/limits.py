@@ -16,6 +16,10 @@ from groot_ros.execution.outputs import Route
 from groot_ros.execution.urdf import UrdfLimits
 from groot_ros.observation import NANOSECONDS_PER_SECOND
 
+ROUNDING = 1e-6
+"""A limit of 0.8 is 0.80000001 in the float32 of datasets and networks: so little beyond it, as a share of the value
+(of 1 for small ones), is no excess. Clamped it is all the same."""
+
 
 @dataclass(frozen=True)
 class ColumnLimits:
@@ -54,6 +58,7 @@ class ColumnLimits:
     def excess(self, rows: Array) -> Array:
         """How far each entry lies outside, as a share of the allowed span ``(N, J)``; 0 inside or without limits."""
         outside = np.maximum(np.maximum(self.lower - rows, rows - self.upper), 0.0)
+        outside = np.where(outside > _rounding(rows), outside, 0.0)
         span = self.upper - self.lower
         return np.where(np.isfinite(span), outside / np.where(np.isfinite(span), span, 1.0), 0.0)
 
@@ -95,7 +100,7 @@ def limit_rows(
 
     """
     clamped = np.clip(rows, limits.lower, limits.upper)
-    clipped = clamped != rows
+    clipped = np.abs(clamped - rows) > _rounding(rows)
     result = clamped.copy()
     if _is_within_reach(columns, limits, times_ns, clamped, previous=previous, previous_ns=previous_ns):
         return Limited(result, clipped, np.zeros_like(clipped))
@@ -105,6 +110,10 @@ def limit_rows(
             result[index] = _reachable(columns, limits, previous, clamped[index], seconds)
         previous, previous_ns = result[index], int(time_ns)
     return Limited(result, clipped, result != clamped)
+
+
+def _rounding(rows: Array) -> Array:
+    return ROUNDING * np.maximum(np.abs(rows), 1.0)
 
 
 def _is_within_reach(

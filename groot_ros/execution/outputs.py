@@ -142,6 +142,11 @@ class CommandMap:
         return cls(contract, layout, tuple(_route(contract, layout, name) for name in contract.outputs))
 
     @cached_property
+    def integrates(self) -> bool:
+        """Whether any deltas are added up to absolute targets."""
+        return any(action.integrate for action in self.contract.actions.values())
+
+    @cached_property
     def continuous(self) -> list[int]:
         """The plan columns that are sent as they are: all but those of two-position grippers."""
         return [

@@ -97,12 +97,12 @@ class Plan:
 
     def splice(self, new: Plan, switch_ns: int) -> Plan:
         """This plan before ``switch_ns`` and ``new`` from then on, with a row of ``new`` at the switch itself."""
-        old = self.times_ns < switch_ns
-        later = new.times_ns > switch_ns
-        covering = np.clip(np.searchsorted(new.times_ns, switch_ns, side="right") - 1, 0, None)
+        old = int(self.times_ns.searchsorted(switch_ns))
+        later = int(new.times_ns.searchsorted(switch_ns, side="right"))
+        covering = max(later - 1, 0)
         return Plan(
             self.columns,
-            np.concatenate([self.times_ns[old], [switch_ns], new.times_ns[later]]),
-            np.concatenate([self.rows[old], new.at(switch_ns), new.rows[later]]),
-            np.concatenate([self.counts[old], [new.counts[covering]], new.counts[later]]),
+            np.concatenate([self.times_ns[:old], np.array([switch_ns], np.int64), new.times_ns[later:]]),
+            np.concatenate([self.rows[:old], new.at(switch_ns), new.rows[later:]]),
+            np.concatenate([self.counts[:old], new.counts[covering : covering + 1], new.counts[later:]]),
         )

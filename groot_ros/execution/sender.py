@@ -75,7 +75,7 @@ class Sender(ABC):
     def note(self, limited: Limited, now_ns: int) -> None:
         """Count what limits changed."""
         for counter, changed in ((self.clips, limited.clipped), (self.slowed, limited.slowed)):
-            for column in np.flatnonzero(changed.any(axis=0)):
+            for column in np.flatnonzero(changed.any(axis=0)) if changed.any() else ():
                 counter[self.route.names[column]] += 1
         # To be slowed down is no fault of the plan: low speed limits are a good way to begin with a robot.
         self.note_clipping(limited.clipped, now_ns)

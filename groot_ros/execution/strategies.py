@@ -70,7 +70,7 @@ class Blend:
         if duration <= 0:
             return plan.splice(new, switch_ns)
         joined = plan.splice(new, switch_ns)
-        fading = (joined.times_ns >= switch_ns) & (joined.times_ns < switch_ns + duration)
+        fading = slice(*joined.times_ns.searchsorted([switch_ns, switch_ns + duration]).tolist())
         weight = smoothstep((joined.times_ns[fading] - switch_ns) / duration)
         rows = joined.rows.copy()
         rows[fading] = plan.columns.mix(plan.at(joined.times_ns[fading]), joined.rows[fading], weight)

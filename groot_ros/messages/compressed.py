@@ -73,7 +73,7 @@ def read_compressed_image(message: Any, where: str) -> CompressedFrame:  # noqa:
     if head == PNG_START:
         size, whole = _png_size(data), PNG_END in data[-64:].tobytes()
     elif head[:2] == JPEG_START:
-        size, whole = _jpeg_size(data), JPEG_END in data[-PADDING:].tobytes()
+        size, whole = _jpeg_size(data.data), data[-2:].tobytes() == JPEG_END or _has_end(data)
     else:
         msg = f"{where}: format is {written!r}, and the {data.size} bytes begin neither a JPEG nor a PNG"
         raise MessageError(msg)
@@ -94,13 +94,17 @@ def _png_size(data: NDArray[np.uint8]) -> tuple[int, int] | None:
     return int.from_bytes(header[:4], "big"), int.from_bytes(header[4:], "big")
 
 
-def _jpeg_size(data: NDArray[np.uint8]) -> tuple[int, int] | None:
+def _has_end(data: NDArray[np.uint8]) -> bool:
+    return JPEG_END in data[-PADDING:].tobytes()
+
+
+def _jpeg_size(data: memoryview) -> tuple[int, int] | None:
     """Width and height from the first start-of-frame segment."""
     position = 2
-    while position + 9 <= data.size:
+    while position + 9 <= len(data):
         if data[position] != 0xFF:
             return None
-        marker = int(data[position + 1])
+        marker = data[position + 1]
         if marker == 0xFF:  # fill byte
             position += 1
         elif marker in JPEG_FRAME_MARKERS:
@@ -109,5 +113,5 @@ def _jpeg_size(data: NDArray[np.uint8]) -> tuple[int, int] | None:
         elif marker == 0x01 or 0xD0 <= marker <= 0xD7:  # markers without a length
             position += 2
         else:
-            position += 2 + (int(data[position + 2]) << 8 | int(data[position + 3]))
+            position += 2 + (data[position + 2] << 8 | data[position + 3])
     return None
