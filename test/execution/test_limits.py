@@ -106,6 +106,20 @@ def test_clipped_for_long_the_robot_is_held_until_a_chunk_is_within_its_limits()
     assert deliver(executor, np.tile([0.9, 0.0], (16, 1)), stamp_ns=now, now_ns=now).accepted
 
 
+def test_what_rounding_puts_beyond_a_limit_is_clamped_but_holds_nothing():
+    executor = limited(array(), clip_hold_s=0.2, far_beyond=1e-9)
+    for tick in range(30):
+        now = tick * PERIOD_NS
+        observe(executor, [1.0, 0.0], now)
+        if tick % 8 == 0:
+            rows = np.tile(np.array([1.0, 0.5]) * (1.0 + np.finfo(np.float32).eps), (16, 1))
+            assert deliver(executor, rows, stamp_ns=now, now_ns=now).accepted
+        for command in executor.commands(now):
+            assert np.all(command.values <= UPPER)
+    assert executor.holding is None
+    assert executor.status(now).clips == {}
+
+
 def test_slow_limits_slow_the_robot_down_and_do_not_hold_it():
     executor = limited(array(), clip_hold_s=0.2)
     observe(executor, [0.0, 0.0], 0)
