@@ -137,7 +137,7 @@ def main() -> None:
         values = {"checkpoint": checkpoint, "contract": contract(folder), "dry_run": "false", "autostart": "true"}
         values["auto_enable"] = "true"
         assignments = [word for name, value in values.items() for word in ("-p", f"{name}:={value}")]
-        stack.enter_context(process("demo_robot"))
+        stack.enter_context(process("demo_robot", "--ros-args", "-p", "width:=640", "-p", "height:=480"))
         stack.enter_context(process("policy", "--ros-args", *assignments))
         stamps = Stamps()
         stack.callback(stamps.close)

@@ -19,6 +19,8 @@ TOOLS = {
     "watchdog": "hold the robot when the policy's heartbeat ends",
     "demo": "a tiny policy moves the demo robot, and a table tells what happened",
     "demo_robot": "a simulated planar arm with cameras and a controller",
+    "demo_record": "record demonstrations of the demo robot",
+    "demo_trials": "in how many trials a policy reaches the demo robot's target",
     "play": "play a dataset or a bag as a robot's topics",
 }
 
@@ -44,7 +46,7 @@ def main(argv: list[str] | None = None) -> int:
         print(f"error: there is no tool {arguments[0]!r}.", file=stream)
     print("usage: python -m groot_ros <tool> [arguments]; --help after a tool explains it\n", file=stream)
     for tool, text in tools.items():
-        print(f"  {tool:<12}{text}", file=stream)
+        print(f"  {tool:<13}{text}", file=stream)
     return 0 if asked else 2
 
 

@@ -20,6 +20,7 @@ JOINT_RGB = (34, 46, 66)
 GRIPPER_RGB = (40, 120, 96)
 TARGET_RGB = (208, 38, 34)
 SUBPIXEL_BITS = 4
+EDGE_PX = 128
 
 Frame = NDArray[np.uint8]
 
@@ -49,7 +50,7 @@ VIEWS = {
 class Scene:
     """The arm and its target as one camera sees them."""
 
-    def __init__(self, arm: PlanarArm, view: View, width: int = 640, height: int = 480) -> None:
+    def __init__(self, arm: PlanarArm, view: View, width: int = EDGE_PX, height: int = EDGE_PX) -> None:
         self.arm = arm
         self.view = view
         self.width = width

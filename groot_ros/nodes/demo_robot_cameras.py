@@ -14,7 +14,7 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import Image, JointState
 
 from groot_ros.demo.arm import Vector
-from groot_ros.demo.scene import VIEWS, Frame, Scene
+from groot_ros.demo.scene import EDGE_PX, VIEWS, Frame, Scene
 from groot_ros.errors import GrootError
 from groot_ros.nodes.demo_robot_parts import LATCHED, TARGET_TOPIC, declare_arm, positions_by_name
 
@@ -51,7 +51,7 @@ class DemoCameras(Node):
                 default,
                 ParameterDescriptor(description=f"image {name}, px", integer_range=pixels, read_only=True),
             ).value
-            for name, default in (("width", 640), ("height", 480))
+            for name, default in (("width", EDGE_PX), ("height", EDGE_PX))
         )
         rates = [FloatingPointRange(from_value=1.0, to_value=240.0)]
         rate_hz = self.declare_parameter(

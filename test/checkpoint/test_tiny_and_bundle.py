@@ -27,9 +27,9 @@ def test_the_tiny_checkpoint_has_the_true_format(tiny):
     weights = checkpoint.weights()
     check_parameters(weights.names(), checkpoint.config, checkpoint.backbone.config, str(tiny))
     load_model(checkpoint.config, checkpoint.backbone.config, weights.tensors(), device="cpu", dtype=torch.float32)
-    assert checkpoint.fps == 30.0
+    assert checkpoint.fps == 10.0
     embodiment = checkpoint.embodiment("new_embodiment")
-    assert (embodiment.id, embodiment.horizon) == (10, 16)
+    assert (embodiment.id, embodiment.horizon) == (10, 8)
     assert embodiment.modalities.video.modality_keys == ("front", "wrist")
 
 
@@ -47,9 +47,9 @@ def test_it_drives_a_robot_from_camera_frames_to_finite_actions_within_the_range
         images={"front": frames, "wrist": frames}, state=state, instruction="Reach for the disc", stamp_ns=0
     )
     chunk = policy.predict(observation, seed=1)
-    assert chunk.period_s == pytest.approx(1 / 30)
-    assert chunk.groups["single_arm"].shape == (16, 2)
-    reach = 0.5 * (np.arange(16) + 1)[:, None] / 30
+    assert chunk.period_s == pytest.approx(1 / 10)
+    assert chunk.groups["single_arm"].shape == (8, 2)
+    reach = 0.5 * (np.arange(8) + 1)[:, None] / 10
     assert (np.abs(chunk.groups["single_arm"] - state["single_arm"]) <= reach + 1e-6).all()
     assert ((chunk.groups["gripper"] >= 0) & (chunk.groups["gripper"] <= 0.8)).all()
 

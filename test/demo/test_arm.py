@@ -74,7 +74,7 @@ def test_the_motors_follow_with_a_first_order_lag():
 
 @pytest.mark.parametrize("name", VIEWS)
 def test_the_cameras_show_where_the_target_is(name):
-    scene = Scene(ARM, VIEWS[name])
+    scene = Scene(ARM, VIEWS[name], 640, 480)
     positions, frames = np.array([0.2, 1.4, 0.8]), []
     for offset in (0.0, 0.1):
         frame = np.zeros((480, 640, 3), np.uint8)
@@ -86,7 +86,7 @@ def test_the_cameras_show_where_the_target_is(name):
 
 
 def test_the_wrist_camera_moves_with_the_gripper():
-    scene, frame, again = Scene(ARM, VIEWS["wrist"]), *np.zeros((2, 480, 640, 3), np.uint8)
+    scene, frame, again = Scene(ARM, VIEWS["wrist"], 640, 480), *np.zeros((2, 480, 640, 3), np.uint8)
     first, turned = np.array([0.2, 1.4, 0.8]), np.array([0.9, 1.4, 0.8])
     scene.draw(first, np.array([3.0, 3.0]), frame)
     scene.draw(turned, np.array([3.0, 3.0]), again)
@@ -94,7 +94,7 @@ def test_the_wrist_camera_moves_with_the_gripper():
 
 
 def test_every_pixel_is_drawn_again():
-    scene, blank, used = Scene(ARM, VIEWS["front"]), *np.full((2, 480, 640, 3), 7, np.uint8)
+    scene, blank, used = Scene(ARM, VIEWS["front"], 640, 480), *np.full((2, 480, 640, 3), 7, np.uint8)
     target = np.array([0.3, 0.6])
     scene.draw(np.array([2.0, -1.0, 0.0]), -target, used)
     scene.draw(np.array([0.2, 1.4, 0.8]), target, used)

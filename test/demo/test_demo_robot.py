@@ -74,7 +74,7 @@ def test_it_publishes_what_its_contract_promises_obeys_trajectories_and_begins_e
         listener.wait_for(lambda: all(listener.heard.values()), "message on every topic")
         assert (targets[-1].point.x, targets[-1].point.y) == tuple(draw_episode(ARM, 5).target)
         for images in (front, wrist):
-            assert (images[-1].width, images[-1].height, images[-1].encoding) == (640, 480, "rgb8")
+            assert (images[-1].width, images[-1].height, images[-1].encoding) == (128, 128, "rgb8")
 
         for messages in listener.heard.values():
             messages.clear()

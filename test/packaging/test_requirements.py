@@ -6,7 +6,12 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-ROSDEP_KEYS = {"numpy": "python3-numpy", "opencv-python-headless": "python3-opencv", "pyyaml": "python3-yaml"}
+ROSDEP_KEYS = {
+    "numpy": "python3-numpy",
+    "opencv-python-headless": "python3-opencv",
+    "pyyaml": "python3-yaml",
+    "pillow": "python3-pil",
+}
 
 
 def requirement_names(file: str) -> list[str]:
