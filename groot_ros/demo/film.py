@@ -16,8 +16,6 @@ NANOSECONDS = 1_000_000_000
 PAUSE_PICTURES = 5
 GAP_PX = 6
 COLOURS = 48
-NO_DITHER = 0
-"""Pillow's number; its name for it is younger than the Pillow of Ubuntu 22.04."""
 GAP_RGB = (255, 255, 255)
 
 
@@ -77,7 +75,7 @@ class Film:
             raise ValueError(msg)
         # One palette for all: the table must not flicker.
         palette = pictures[0].quantize(COLOURS)
-        indexed = [picture.quantize(palette=palette, dither=NO_DITHER) for picture in pictures]
+        indexed = [picture.quantize(palette=palette) for picture in pictures]
         path.parent.mkdir(parents=True, exist_ok=True)
         indexed[0].save(path, save_all=True, append_images=indexed[1:], duration=1000 // PICTURES_PER_S, loop=0)
 
