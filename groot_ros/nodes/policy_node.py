@@ -15,6 +15,7 @@ from std_msgs.msg import Header
 from groot_ros.errors import GrootError
 from groot_ros.nodes.latched_text import receive_text
 from groot_ros.nodes.policy_diagnostics import Snapshot, statuses, summary
+from groot_ros.nodes.policy_host import PolicyHost
 from groot_ros.nodes.policy_loading import load
 from groot_ros.nodes.policy_parameters import PolicyParameters
 from groot_ros.nodes.policy_services import PolicyServices
@@ -27,10 +28,24 @@ DIAGNOSTICS_PERIOD_S = 0.5
 
 
 class PolicyNode(LifecycleNode):
-    """Configure loads and warms up, activate runs, deactivate holds the robot at once."""
+    """Configure loads and warms up, activate runs, deactivate holds the robot at once.
 
-    def __init__(self, name: str = "groot_policy", **options: Any) -> None:  # noqa: ANN401 - rclpy's own
+    Args:
+        name: The node's name.
+        host: Where the policy is, if robots of this process share one.
+        options: See `rclpy.lifecycle.LifecycleNode`.
+
+    """
+
+    def __init__(
+        self,
+        name: str = "groot_policy",
+        *,
+        host: PolicyHost | None = None,
+        **options: Any,  # noqa: ANN401 - rclpy's own
+    ) -> None:
         super().__init__(name, **options)
+        self._host = host or PolicyHost()
         self.session: PolicySession | None = None
         self._state_name = "unconfigured"
         self._fault = ""
@@ -102,9 +117,14 @@ class PolicyNode(LifecycleNode):
     def _configure(self) -> None:
         if self.session is not None:
             self._clean_up()
-        loaded = load(self.parameters.configure_settings(), lambda topic: receive_text(self, topic))
+        robot = self.get_fully_qualified_name()
+        loaded = load(self.parameters.configure_settings(), self._host, robot, lambda topic: receive_text(self, topic))
         policy = loaded.policy
-        self.session = PolicySession(self, loaded, self.parameters)
+        try:
+            self.session = PolicySession(self, loaded, self.parameters)
+        except BaseException:
+            self._host.leave(robot)
+            raise
         if self._instruction is not None:
             self.session.instruct(self._instruction)
         self.get_logger().info(
@@ -131,7 +151,8 @@ class PolicyNode(LifecycleNode):
         if session is None:
             return
         session.deactivate()
-        if not session.destroy():
+        session.destroy()
+        if not self._host.leave(self.get_fully_qualified_name()):
             self.get_logger().error("the model's thread hangs and was left behind; restart the process")
 
     def _guarded(self, name: str, work: Any, publishers: Any) -> TransitionCallbackReturn:  # noqa: ANN401

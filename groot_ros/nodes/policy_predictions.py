@@ -7,23 +7,32 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+import torch
 from rclpy.lifecycle import LifecycleNode
 from trajectory_msgs.msg import JointTrajectory
 
-from groot_ros.alignment import Aligner, NotReady
+from groot_ros.alignment import Aligner, NotReady, TurningBuffers
 from groot_ros.nodes.command_messages import chunk_message
 from groot_ros.nodes.policy_debug_images import DebugImages
 from groot_ros.nodes.policy_loading import LoadedPolicy
 from groot_ros.nodes.policy_motion import Motion
 from groot_ros.nodes.policy_parameters import PolicyParameters
 from groot_ros.nodes.policy_state import SessionState
-from groot_ros.nodes.policy_worker import InferenceWorker, Job, Outcome
+from groot_ros.nodes.policy_worker import Job, Outcome
 from groot_ros.nodes.quiet import QUIET
 from groot_ros.observation import NANOSECONDS_PER_SECOND, ActionChunk
+from groot_ros.policy import Prediction, PredictionRequest
+from groot_ros.processing.upload import pinned_frames
 
 CHUNK_DEPTH = 10
+
+
+def frame_buffers(device: torch.device) -> TurningBuffers:
+    """One buffer a camera, used again and again: none is made while the model still reads the last.
+
+    A GPU reads by itself from those that are pinned, so their frames are not copied once more on the way to it.
+    """
+    return TurningBuffers(turns=1, make=pinned_frames if device.type == "cuda" else None)
 
 
 class Predictions:
@@ -65,6 +74,7 @@ class Predictions:
         self._motion = motion
         self._state = state
         self._on_taken = on_taken
+        self._names = {group: self._contract.action_dimensions(group) for group in self._contract.actions}
         self.instruction = loaded.instruction
         self.generation = 0
         self.fault = ""
@@ -78,35 +88,35 @@ class Predictions:
         self._last_inference_s = -float("inf")
         self._last_chunk: ActionChunk | None = None
         self._last_rolled: ActionChunk | None = None
-        self._buffers: dict[str, NDArray[np.uint8]] = {}
+        self._buffers = frame_buffers(self._policy.device)
         self._outcomes: deque[Outcome] = deque()
         self._wake = node.create_guard_condition(self._take_outcomes)
-        self._worker = InferenceWorker(self._policy, self._hand_over)
+        self._seat = loaded.worker.seat(self._hand_over)
 
     @property
     def is_alive(self) -> bool:
-        """Whether the model's thread runs."""
-        return self._worker.is_alive
+        """Whether the model answers."""
+        return self._seat.is_alive
 
     @property
     def death(self) -> str | None:
         """What ended the model's thread."""
-        return self._worker.death
+        return self._seat.death
 
     @property
     def busy_s(self) -> float:
         """For how long the present inference has run; 0 where there is none."""
-        return self._worker.busy_s
+        return self._seat.busy_s
 
     def consider(self, reference_ns: int) -> None:
         """Infer from the observation at a stamp where that is due."""
-        if self.is_busy or not self._worker.is_alive:
+        if self.is_busy or not self._seat.is_alive:
             return
         wants_frames = self._debug.are_wanted()
         is_due = reference_ns != self._last_inferred_ns and self._is_due()
         if not is_due and not wants_frames:
             return
-        observation = self._aligner.observation_at(reference_ns, self.instruction, self._buffer)
+        observation = self._aligner.observation_at(reference_ns, self.instruction, self._buffers)
         self.pictures_fault = observation if isinstance(observation, NotReady) else None
         if isinstance(observation, NotReady):
             return
@@ -120,15 +130,20 @@ class Predictions:
                 if prefix is not None and self._last_chunk is not None:
                     prefix = self._policy.unrolled(prefix, self._last_chunk)
         self.is_busy = True
-        self._worker.submit(
+        request = PredictionRequest(
+            observation,
+            previous_chunk=prefix,
+            seed=self._parameters.seed,
+            frozen_rows=0 if inference is None else inference.frozen_rows,
+            ramp_rate=self._contract.motion.rtc_ramp_rate,
+            names=self._names,
+        )
+        self._seat.submit(
             Job(
-                observation,
+                request,
                 self.generation,
                 predict=is_due,
                 inference=inference,
-                prefix=prefix,
-                ramp_rate=self._contract.motion.rtc_ramp_rate,
-                seed=self._parameters.seed,
                 frames=wants_frames,
                 submitted_ns=self._state.now_ns(),
             )
@@ -152,26 +167,18 @@ class Predictions:
         self._last_inferred_ns = None
         self._last_chunk = self._last_rolled = None
 
-    def destroy(self) -> bool:
-        """End the model's thread, without the lock; whether it has ended, which a hanging model prevents."""
-        ended = self._worker.stop()
+    def destroy(self) -> None:
+        """Ask and take nothing more; without the lock."""
+        self._seat.leave()
         self._node.destroy_guard_condition(self._wake)
         self._debug.destroy()
         self._node.destroy_lifecycle_publisher(self._chunks)
-        return ended
 
     def _is_due(self) -> bool:
         if self._motion.is_running:
             return self._motion.inference_due()
         period_s = self._parameters.keep_warm_period_s
         return period_s > 0 and time.monotonic() - self._last_inference_s >= period_s
-
-    def _buffer(self, camera: str, shape: tuple[int, int, int, int]) -> NDArray[np.uint8]:
-        """One buffer a camera, used again and again: none is made while the model still reads the last."""
-        buffer = self._buffers.get(camera)
-        if buffer is None or buffer.shape != shape:
-            buffer = self._buffers[camera] = np.empty(shape, np.uint8)
-        return buffer
 
     def _hand_over(self, outcome: Outcome) -> None:
         """From the model's thread to the node's."""
@@ -195,18 +202,17 @@ class Predictions:
         if not self._state.is_active:
             return
         if outcome.frames:
-            self._debug.publish(outcome.frames, job.observation.stamp_ns)
-        if outcome.chunk is not None:
-            self._take_chunk(outcome, outcome.chunk)
+            self._debug.publish(outcome.frames, job.request.observation.stamp_ns)
+        if outcome.prediction is not None:
+            self._take_prediction(job, outcome.prediction)
 
-    def _take_chunk(self, outcome: Outcome, chunk: ActionChunk) -> None:
-        job, now_ns, ledger = outcome.job, self._state.now_ns(), self._state.ledger
-        if outcome.timings is not None:
-            waited_ns, total_ns = job.submitted_ns - chunk.stamp_ns, now_ns - chunk.stamp_ns
-            ledger.predicted(outcome.timings, waited_ns / NANOSECONDS_PER_SECOND, total_ns / NANOSECONDS_PER_SECOND)
-        ledger.prefix_rows += outcome.prefix.rows
-        ledger.prefix_clipped += outcome.prefix.clipped_entries
-        ledger.prefixes_dropped += outcome.prefix.dropped
+    def _take_prediction(self, job: Job, prediction: Prediction) -> None:
+        chunk, now_ns, ledger = prediction.chunk, self._state.now_ns(), self._state.ledger
+        waited_ns, total_ns = job.submitted_ns - chunk.stamp_ns, now_ns - chunk.stamp_ns
+        ledger.predicted(prediction.timings, waited_ns / NANOSECONDS_PER_SECOND, total_ns / NANOSECONDS_PER_SECOND)
+        ledger.prefix_rows += prediction.prefix.rows
+        ledger.prefix_clipped += prediction.prefix.clipped_entries
+        ledger.prefixes_dropped += prediction.prefix.dropped
         rolled = self._policy.rollout(chunk, self._last_rolled)
         if job.inference is not None and self._motion.is_running:
             acceptance = self._motion.accept(rolled, job.inference)

@@ -114,16 +114,15 @@ class PolicySession:
             self._state.is_active = False
         self._outputs.flush()
 
-    def destroy(self) -> bool:
-        """End threads and subscriptions; whether the model's thread has ended, which a hanging model prevents."""
+    def destroy(self) -> None:
+        """End threads and subscriptions; the policy itself stays with its host."""
         with self._lock:
             self._switch.halt()
             self._state.is_active = False
         self._ingest.destroy()
         self._motion.destroy()
-        ended = self._predictions.destroy()
+        self._predictions.destroy()
         self._outputs.destroy()
-        return ended
 
     def enable(self, *, on: bool) -> tuple[bool, str]:
         """Switch motion; whether it was done, and a sentence."""

@@ -47,6 +47,11 @@ class FrameUpload:
         return self._target[key].copy_(source, non_blocking=True)
 
 
+def pinned_frames(shape: tuple[int, ...]) -> NDArray[np.uint8]:
+    """A buffer for frames ``(T, H, W, 3)`` that is uploaded without a copy on this side."""
+    return pinned(shape).numpy()
+
+
 def pinned(shape: tuple[int, ...]) -> Tensor:
     """A uint8 buffer from which a GPU reads by itself."""
     return torch.empty(shape, dtype=torch.uint8, pin_memory=True)

@@ -57,15 +57,17 @@ class Watched:
 
     def __init__(self, policy):
         self.seen = []
-        predict = policy.predict
+        predict_batch = policy.predict_batch
 
-        def watched(observation, *arguments, **keywords):
+        def watched(requests):
+            (request,) = requests
+            observation = request.observation
             images = {camera: frames.copy() for camera, frames in observation.images.items()}
-            chunk = predict(observation, *arguments, **keywords)
-            self.seen.append((observation, images, chunk))
-            return chunk
+            (prediction,) = predict_batch(requests)
+            self.seen.append((observation, images, prediction.chunk))
+            return [prediction]
 
-        policy.predict = watched
+        policy.predict_batch = watched
 
 
 def test_the_same_bag_over_dds_and_offline_gives_the_same_observations_and_chunks_byte_for_byte(ros, robot):

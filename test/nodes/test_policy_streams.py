@@ -123,7 +123,7 @@ def test_the_end_of_the_messages_thread_is_said(run):
 
 
 def test_a_policy_that_is_slower_than_its_chunks_is_refused_when_it_is_loaded(tmp_path, monkeypatch):
-    monkeypatch.setattr(policy_loading, "warm_up", lambda _policy, _instruction: 5.0)
+    monkeypatch.setattr(policy_loading, "warm_up", lambda _worker, _instruction, _robots: 5.0)
     policy = RunningPolicy(CONTRACT, tmp_path)
     try:
         policy.do(policy.node.trigger_configure)

@@ -23,6 +23,7 @@ from std_srvs.srv import SetBool, Trigger
 
 from groot_ros.nodes.command_messages import time_message
 from groot_ros.nodes.latched_text import LATCHED
+from groot_ros.nodes.policy_host import PolicyHost
 from groot_ros.nodes.policy_node import PolicyNode
 from support.golden import TINY_SINGLE
 from support.ros import Listener
@@ -34,7 +35,14 @@ SUCCESS = TransitionCallbackReturn.SUCCESS
 class RunningPolicy:
     """A policy node that spins in a thread. Lifecycle transitions are made in that thread, as its services do."""
 
-    def __init__(self, contract: Mapping[str, Any], folder: Path, namespace: str = "", **parameters: Any) -> None:
+    def __init__(
+        self,
+        contract: Mapping[str, Any],
+        folder: Path,
+        namespace: str = "",
+        host: PolicyHost | None = None,
+        **parameters: Any,
+    ) -> None:
         path = folder / "contract.yaml"
         path.write_text(yaml.safe_dump(dict(contract), sort_keys=False))
         values = {"checkpoint": str(TINY_SINGLE), "contract": str(path), "device": "cpu", **parameters}
@@ -42,6 +50,7 @@ class RunningPolicy:
         rclpy.init(context=self.context)
         self.node = PolicyNode(
             namespace=namespace,
+            host=host,
             context=self.context,
             parameter_overrides=[Parameter(name, value=value) for name, value in values.items()],
         )

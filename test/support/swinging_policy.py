@@ -10,11 +10,13 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from groot_ros.observation import ActionChunk, Observation
+from groot_ros.policy import GrootPolicy, Prediction, PredictionRequest, PrefixReport, StageTimings
 
 RADIUS = 0.3
 TURNS_RAD_S = 1.5
@@ -22,6 +24,7 @@ SPEED = RADIUS * TURNS_RAD_S
 """rad/s of shoulder and elbow together, at all times."""
 CENTRE = (1.0, 0.5)
 GRIPPER = 0.4
+LATENCY_S = 0.02
 
 
 def swing(times_s: np.ndarray) -> dict[str, np.ndarray]:
@@ -31,10 +34,15 @@ def swing(times_s: np.ndarray) -> dict[str, np.ndarray]:
     return {"single_arm": arm, "gripper": np.full((len(times_s), 1), GRIPPER)}
 
 
-def predict(policy, observation: Observation, *_arguments, **_options) -> ActionChunk:
-    """In place of `GrootPolicy.predict`: rows of the swing, as fast as a good GPU."""
+def predict_batch(policy: GrootPolicy, requests: Sequence[PredictionRequest]) -> list[Prediction]:
+    """In place of `GrootPolicy.predict_batch`: rows of the swing, as fast as a good GPU."""
     hang_where_told()
-    time.sleep(0.02)
+    time.sleep(LATENCY_S)
+    timings = StageTimings(0.0, LATENCY_S, 0.0, 0.0)
+    return [Prediction(chunk(policy, request.observation), timings, PrefixReport()) for request in requests]
+
+
+def chunk(policy: GrootPolicy, observation: Observation) -> ActionChunk:
     times_s = observation.stamp_ns / 1e9 + np.arange(policy.horizon) / policy.rate_hz
     return ActionChunk(
         stamp_ns=observation.stamp_ns,
@@ -54,9 +62,8 @@ def hang_where_told() -> None:
 
 def main() -> int:
     from groot_ros.cli import policy
-    from groot_ros.policy import GrootPolicy
 
-    GrootPolicy.predict = predict
+    GrootPolicy.predict_batch = predict_batch
     return policy.main(sys.argv[1:])
 
 

@@ -24,7 +24,8 @@ from groot_ros.model.positions import (
     vision_rotary,
 )
 
-REMEMBERED_PROMPTS = 8
+REMEMBERED_PROMPTS = 32
+"""Every set of robots that is predicted together is a prompt of its own; each takes some megabytes."""
 
 
 @dataclass(frozen=True)
