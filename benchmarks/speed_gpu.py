@@ -16,6 +16,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.real_size_parity import TAG, random_parameter, write_metadata
+from benchmarks.robots import measure, observation
 from groot_ros.checkpoint import open_checkpoint, write_tiny_checkpoint
 from groot_ros.checkpoint.parameters import parameter_shapes
 from groot_ros.evaluation.speed import measure_speed
@@ -63,6 +65,7 @@ def main() -> int:
         "geometry": lambda: geometry_identity(device),
         "graphs": lambda: graphs_equal_operations(policy),
         "columns": lambda: columns(policy, arguments.runs),
+        "robots": lambda: {str(count): asdict(measure(policy, count, arguments.runs)) for count in (1, 2, 4)},
         "transfers": lambda: transfers(policy),
         "floor": lambda: floor(policy),
     }
@@ -126,8 +129,8 @@ def graphs_equal_operations(policy: GrootPolicy) -> dict[str, Any]:
     with torch.inference_mode():
         noise = policy.noise(1, seed=0)
         roads = (GraphRoad(policy.processor, policy.network), OnDevice(policy))
-        captured, direct = (road(observation(policy, 0), noise, lambda: None).actions for road in roads)
-        again = roads[0](observation(policy, 0), noise, lambda: None).actions
+        captured, direct = (road([observation(policy, 0)], noise, lambda: [None]).actions for road in roads)
+        again = roads[0]([observation(policy, 0)], noise, lambda: [None]).actions
     return {
         "largest_difference": float((captured - direct).abs().max()),
         "equal": bool(torch.equal(captured, direct)),
@@ -199,24 +202,6 @@ def floor(policy: GrootPolicy) -> dict[str, Any]:
     name = torch.cuda.get_device_name() if policy.device.type == "cuda" else "cpu"
     peak = next((figures for key, figures in PEAKS.items() if key in name), None)
     return {"device": name, "bytes_read": read, "milliseconds": None if peak is None else read / peak[0] * 1e3}
-
-
-def observation(policy: GrootPolicy, seed: int) -> Observation:
-    """Noise as frames, and the mean state."""
-    random = np.random.default_rng(seed)
-    statistics = policy.embodiment.statistics
-    return Observation(
-        images={
-            key: random.integers(0, 256, (1, 480, 640, 3), dtype=np.uint8)
-            for key in policy.embodiment.modalities.video.modality_keys
-        },
-        state={
-            key: statistics.state[key].mean[None].astype(np.float32)
-            for key in policy.embodiment.modalities.state.modality_keys
-        },
-        instruction="pick up the cube",
-        stamp_ns=0,
-    )
 
 
 if __name__ == "__main__":

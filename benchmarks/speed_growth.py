@@ -92,7 +92,7 @@ def predict_s(network: FastNetwork, case: dict[str, int], runs: int) -> float:
         conditions = network.conditions(features, state)
         actions = noise
         for step in range(case["steps"]):  # more than were prepared cost what the prepared ones cost
-            actions = actions + network._head.velocity(conditions, actions, step % network.steps) / case["steps"]
+            actions = actions + network._parts.head.velocity(conditions, actions, step % network.steps) / case["steps"]
 
     with torch.inference_mode():
         run()

@@ -32,6 +32,7 @@ def test_every_part_of_the_gpu_script_runs_on_a_cpu(tmp_path):
     assert results["graphs"]["largest_difference"] < 0.05  # bfloat16, and resizes of both roads
     assert results["graphs"]["repeatable"] is True
     assert results["columns"]["summary"]["end_to_end"]["median_ms"] > 0
+    assert set(results["robots"]) >= {"1", "2", "4"}
     assert results["transfers"]["frame_bytes"] == 2 * 480 * 640 * 3
     assert results["floor"]["bytes_read"] > 0
 
@@ -59,3 +60,21 @@ def test_the_growth_benchmark_measures_every_axis(tmp_path):
     }
     assert all(0 < row["floor_s"] < row["seconds"] for rows in results.values() for row in rows)
     assert (tmp_path / "growth.png").stat().st_size > 10_000
+
+
+def test_the_robots_benchmark_compares_both_ways(tmp_path):
+    write_tiny_checkpoint(tmp_path / "checkpoint", embodiment_tag="new_embodiment")
+    command = [sys.executable, "-m", "benchmarks.robots", "--checkpoint", str(tmp_path / "checkpoint")]
+    run = subprocess.run(
+        [*command, "--out", str(tmp_path), "--runs", "1", "--threads", "1"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    rows = json.loads((tmp_path / "robots.json").read_text())
+    assert [row["robots"] for row in rows] == [1, 2, 4, 8]
+    assert all(row["together_hz"] > 0 and row["in_turn_hz"] > 0 for row in rows)
