@@ -4,6 +4,7 @@ VENV := $(CURDIR)/.venv
 RUN := $(VENV)/bin/python
 OLDER := $(VENV)/older-transformers
 DEMO := build/demo
+LEARN := build/learn
 RESULTS := build/test-results
 
 # Images between processes fit into this transport profile; nothing leaves the machine; logs stay in the build folder.
@@ -16,11 +17,13 @@ export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
 export ROS_LOG_DIR ?= $(CURDIR)/build/ros_log
 # An executable that colcon installs names the Python that ran colcon: the environment's.
 COLCON := $(RUN) -c 'import sys; from colcon_core.command import main; sys.exit(main())' --log-base log
+# A tool of the package, as colcon installed it.
+TOOL := . install/setup.sh && $(RUN) -m groot_ros
 PYTEST := $(RUN) -m pytest -q
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-all bench lint test-fast test-dds test-slow test-golden-older test-older build test-build preflight environment environment-tests clean
+.PHONY: help demo learn test test-all bench lint test-fast test-dds test-slow test-golden-older test-older build test-build preflight environment environment-tests clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -29,6 +32,32 @@ demo: preflight environment build ## a robot driven by a tiny GR00T N1.7 policy 
 	@mkdir -p $(DEMO)
 	@test -f $(DEMO)/checkpoint/config.json || $(RUN) -m groot_ros checkpoint tiny $(DEMO)/checkpoint
 	@. install/setup.sh && $(RUN) -m groot_ros demo --checkpoint $(DEMO)/checkpoint --output $(DEMO)
+
+# Steps that are done are not done again; `rm -rf build/learn` begins anew.
+learn: preflight environment-tests build | $(LEARN)/policy/model.safetensors ## demonstrations, training and trials of the demo robot's policy: 40 minutes
+	@$(TOOL) demo_trials --checkpoint $(LEARN)/policy --output $(LEARN)/trials --film 6 --at-least 45
+	@$(TOOL) demo_trials --checkpoint $(LEARN)/policy --output $(LEARN)/trials_other_scene --other-scene --at-most 2
+	@$(TOOL) demo_trials --checkpoint $(LEARN)/base --output $(LEARN)/trials_untrained --at-most 2
+	@$(TOOL) checkpoint inspect $(LEARN)/policy --camera-size 128x128
+
+$(LEARN)/base/model.safetensors: | build
+	@$(TOOL) checkpoint tiny $(LEARN)/base
+
+$(LEARN)/recorded: | build
+	@rm -rf $(LEARN)/bags
+	@$(TOOL) demo_record --episodes 200 --output $(LEARN)/bags
+	@touch $@
+
+$(LEARN)/dataset/meta/info.json: $(LEARN)/recorded
+	@$(TOOL) convert $(LEARN)/bags $(LEARN)/dataset --contract config/robots/demo.yaml
+
+$(LEARN)/training/model.safetensors: $(LEARN)/dataset/meta/info.json $(LEARN)/base/model.safetensors
+	@$(TOOL) finetune --config config/training/demo.yaml --dataset $(LEARN)/dataset --contract config/robots/demo.yaml \
+	  --base-model $(LEARN)/base --output $(LEARN)/training
+
+$(LEARN)/policy/model.safetensors: $(LEARN)/training/model.safetensors
+	@rm -rf $(LEARN)/policy
+	@$(TOOL) checkpoint bundle $(LEARN)/training --output $(LEARN)/policy --half
 
 test: preflight environment-tests lint test-fast test-golden-older test-dds build test-build ## everything that is fast: what a change must pass
 

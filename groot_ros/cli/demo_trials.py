@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--contract", type=Path, default=shared_file("config/robots/demo.yaml"), help="default: the package's"
     )
     parser.add_argument("--output", type=Path, default=Path("build/trials"), help="default: %(default)s")
-    parser.add_argument("--time-limit", type=float, default=8.0, metavar="S", help="of a trial (default: %(default)s)")
+    parser.add_argument("--time-limit", type=float, default=6.0, metavar="S", help="of a trial (default: %(default)s)")
     parser.add_argument("--other-scene", action="store_true", help="the cameras show another target than the real one")
     parser.add_argument("--film", type=int, default=0, metavar="N", help="film the first N trials (trials.gif)")
     parser.add_argument("--first-seed", type=int, default=0, help="of the episodes (default: %(default)s)")

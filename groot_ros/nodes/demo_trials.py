@@ -95,7 +95,7 @@ class TrialsNode(EpisodeNode):
         """One trial; the policy is disabled before and after it."""
         episode = draw_episode(self.arm, seed)
         self.begin_episode(seed)
-        self._show(draw_episode(self.arm, seed + OTHER_SCENE).target if other_scene else episode.target)
+        self.show(seed + OTHER_SCENE if other_scene else seed)
         self.listen(SETTLING_S)
         if film is not None:
             film.begin_scene()
@@ -109,11 +109,12 @@ class TrialsNode(EpisodeNode):
             self.policy.enable(False)
         return judge.trial(seed)
 
-    def _show(self, target: Vector) -> None:
+    def show(self, seed: int) -> None:
+        """Let the cameras show the target of that episode."""
         message = PointStamped()
         message.header.stamp = self.get_clock().now().to_msg()
         message.header.frame_id = "base_link"
-        message.point.x, message.point.y = (float(value) for value in target)
+        message.point.x, message.point.y = (float(value) for value in draw_episode(self.arm, seed).target)
         self._shown.publish(message)
 
 
@@ -137,6 +138,7 @@ def run_trials(options: TrialsOptions, tell: Callable[[Trial], None]) -> TrialsR
     try:
         with companions(_commands(options), options.output) as processes:
             node.alive = lambda: _check(node, processes)
+            node.show(options.first_seed)  # the policy's first chunk needs frames
             if not node.wait_until(lambda: node.policy.chunks > 0, START_DEADLINE_S):
                 said = processes["policy"].last_words()
                 msg = f"after {START_DEADLINE_S:.0f} s there is still no chunk of {POLICY}; {said}"
