@@ -88,17 +88,16 @@ class GraphRoad:
         self._network = network
         self._processor = DeviceProcessor(processor, self._device, network.dtype)
         self._images: dict[tuple[torch.Size, ...], CapturedStage] = {}
-        self._networks: OrderedDict[tuple[Hashable, int], _NetworkStages] = OrderedDict()
+        self._networks: OrderedDict[Hashable, _NetworkStages] = OrderedDict()
 
     def __call__(self, observations: Sequence[Observation], noise: Tensor, make_prefixes: MakePrefixes) -> Predicted:
         """Predict."""
         clock = _DeviceClock(self._device)
         cameras = self._processor.upload(observations)
-        images = self._image_stage(cameras)
-        inputs = self._processor.assemble(observations, cameras, images())
+        inputs = self._processor.assemble(observations, cameras, self._image_stage(cameras)())
         prompt = self._network.prompts(inputs.input_ids, inputs.attention_mask, inputs.image_grid_thw)
         start, strength = begin(noise.to(self._network.residual), make_prefixes())
-        stages = self._stages(images, (prompt, inputs.state, start, strength))
+        stages = self._stages((prompt, inputs.pixel_values, inputs.state, start, strength))
         clock.mark()
         stages.backbone()
         clock.mark()
@@ -113,22 +112,24 @@ class GraphRoad:
             self._images[sizes] = CapturedStage(lambda: self._processor.pixel_values(cameras), self._device)
         return self._images[sizes]
 
-    def _stages(self, images: CapturedStage, values: _InputValues) -> _NetworkStages:
+    def _stages(self, values: _InputValues) -> _NetworkStages:
         """The captured network for the sizes of its inputs, which are put where it reads them."""
-        key = (values[0].form, id(images))
-        stages = self._networks.pop(key, None)
-        inputs = _NetworkInputs(self._network, values[0]) if stages is None else stages.inputs
+        form = values[0].form
+        stages = self._networks.pop(form, None)
+        inputs = _NetworkInputs(self._network, *values[:2]) if stages is None else stages.inputs
         inputs.take(*values)
         if stages is None:
-            stages = self._capture(inputs, images.output)
-        self._networks[key] = stages
+            stages = self._capture(inputs)
+        self._networks[form] = stages
         if len(self._networks) > KEPT_GRAPHS:
             self._networks.popitem(last=False)
         return stages
 
-    def _capture(self, inputs: _NetworkInputs, pixel_values: Tensor) -> _NetworkStages:
+    def _capture(self, inputs: _NetworkInputs) -> _NetworkStages:
         network, prompt = self._network, inputs.prompt
-        backbone = CapturedStage(lambda: network.encode_prepared(prompt, pixel_values).hidden_states, self._device)
+        backbone = CapturedStage(
+            lambda: network.encode_prepared(prompt, inputs.pixel_values).hidden_states, self._device
+        )
         features = PreparedFeatures(backbone.output, prompt.valid, prompt.image_mask, prompt)
         action_head = CapturedStage(
             lambda: network.denoise(network.conditions(features, inputs.state), inputs.start, inputs.strength),
@@ -137,30 +138,35 @@ class GraphRoad:
         return _NetworkStages(inputs, backbone, action_head)
 
 
-_InputValues = tuple[PreparedPrompt, Tensor, Tensor, "Tensor | None"]
-"""Prompt, state ``(B, T, D)``, start ``(B, H, D)`` and strength, None where every row follows fully."""
+_InputValues = tuple[PreparedPrompt, Tensor, Tensor, Tensor, "Tensor | None"]
+"""Prompt, pixel values, state ``(B, T, D)``, start ``(B, H, D)`` and strength, None where every row follows fully."""
 
 
 class _NetworkInputs:
-    """What the captured network reads beside the images, at addresses that stay.
+    """What the captured network reads, at addresses that stay.
 
     Args:
         network: The network.
         prompt: A prompt of the size that is captured.
+        pixel_values: Its pixel values.
 
     """
 
-    def __init__(self, network: FastNetwork, prompt: PreparedPrompt) -> None:
+    def __init__(self, network: FastNetwork, prompt: PreparedPrompt, pixel_values: Tensor) -> None:
         config, batch = network.config, len(prompt.input_ids)
         zeros = partial(torch.zeros, dtype=network.residual, device=network.device)
         self._taken = prompt
         self.prompt = prompt.copy()
+        self.pixel_values = torch.empty_like(pixel_values)
         self.state = zeros((batch, config.state_history_length, config.max_state_dim))
         self.start = zeros((batch, config.action_horizon, config.max_action_dim))
         self.strength = zeros((batch, config.action_horizon, 1))
 
-    def take(self, prompt: PreparedPrompt, state: Tensor, start: Tensor, strength: Tensor | None) -> None:
+    def take(
+        self, prompt: PreparedPrompt, pixel_values: Tensor, state: Tensor, start: Tensor, strength: Tensor | None
+    ) -> None:
         """Put the values of one prediction there."""
+        self.pixel_values.copy_(pixel_values)
         if prompt is not self._taken:
             self.prompt.take(prompt)
             self._taken = prompt

@@ -167,3 +167,15 @@ def test_one_robot_that_does_not_fit_is_refused_in_a_batch_too(policy):
     wrong = replace(observation(), images={})
     with pytest.raises(ObservationError, match="cameras of 'new_embodiment'"):
         policy.predict_batch([PredictionRequest(observation()), PredictionRequest(wrong)])
+
+
+def test_cameras_of_another_size_run_through_the_same_captured_network(policy, captured):
+    seen = observation()
+    large = replace(seen, images={key: frames.repeat(2, 1).repeat(2, 2) for key, frames in seen.images.items()})
+    assert policy.processor.prompt_size(large) == policy.processor.prompt_size(seen)
+    for each in (seen, large, seen):
+        found = alone(policy, PredictionRequest(each, seed=1))
+        policy._road, road = DirectRoad(policy.processor, policy.network), policy._road
+        assert_same(found, alone(policy, PredictionRequest(each, seed=1)), policy)
+        policy._road = road
+    assert (len(captured._images), len(captured._networks)) == (2, 1)
