@@ -22,15 +22,35 @@ from groot_ros.execution.metrics import high_frequency_share, motion_report
 Array = NDArray[np.float64]
 FEWEST_ROWS = 8
 """Fewer rows tell nothing of how smooth a motion is."""
+LEAST_MOTION = 0.01
+"""Share of its range by which a dimension moves at least where its motion is compared with the demonstration."""
 
 
-def motion_metrics(logs: Sequence[Logbook], scale: Array, period_s: float) -> dict[str, Any]:
+def demonstrated_ranges(logs: Sequence[Logbook]) -> Array:
+    """By how much each column moves in the demonstrations ``(width,)``; NaN where nothing was demonstrated."""
+    lows, highs = [], []
+    for log in logs:
+        rows = log.demonstration.rows
+        known = rows[np.isfinite(rows).any(axis=1)]
+        if known.size:
+            lows.append(np.nanmin(known, axis=0))
+            highs.append(np.nanmax(known, axis=0))
+    if not lows:
+        return np.full(logs[0].columns.width if logs else 0, np.nan)
+    ranges: Array = np.max(highs, axis=0) - np.min(lows, axis=0)
+    return ranges
+
+
+def motion_metrics(
+    logs: Sequence[Logbook], scale: Array, period_s: float, ranges: Array | None = None
+) -> dict[str, Any]:
     """Everything that the same recording and policy give again, byte for byte.
 
     Args:
         logs: One policy's logbooks, one an episode.
         scale: Half the trained range of each column ``(width,)``; NaN where it is not known.
         period_s: Time between two rows.
+        ranges: By how much each column moves in all recordings ``(width,)``; those of these logbooks by default.
 
     """
     columns = logs[0].columns
@@ -38,7 +58,7 @@ def motion_metrics(logs: Sequence[Logbook], scale: Array, period_s: float) -> di
     for log in logs:
         errors.merge(log.errors)
     seams = np.concatenate([log.seams.rows for log in logs])
-    smoothness = _smoothness(logs, period_s)
+    smoothness = _smoothness(logs, period_s, demonstrated_ranges(logs) if ranges is None else ranges)
     return {
         "mse": _by_dimension(columns, errors.squared, errors.count),
         "mae": _by_dimension(columns, errors.absolute, errors.count),
@@ -86,7 +106,7 @@ def _by_dimension(columns: ActionColumns, sums: Array, counts: NDArray[np.int64]
     return result
 
 
-def _smoothness(logs: Sequence[Logbook], period_s: float) -> dict[str, Any]:
+def _smoothness(logs: Sequence[Logbook], period_s: float, ranges: Array) -> dict[str, Any]:
     """Jerk ratio, power above 3 Hz and tracking error by group; the mean over episodes by their length."""
     found: dict[str, dict[str, list[tuple[float, int]]]] = {
         name: {group: [] for group in logs[0].columns.groups}
@@ -103,10 +123,13 @@ def _smoothness(logs: Sequence[Logbook], period_s: float) -> dict[str, Any]:
             length = both.stop - both.start
             if length < FEWEST_ROWS:
                 continue
-            report = motion_report(executed[both], wanted[both], np.empty(0, np.intp), period_s)
-            if np.any(np.diff(wanted[both], axis=0)):
+            # Beside a demonstration that stands still all motion is endlessly rough, so only what moves is compared.
+            moving = np.ptp(wanted[both], axis=0) > LEAST_MOTION * ranges[part]
+            if moving.any():
+                none = np.empty(0, np.intp)
+                report = motion_report(executed[both][:, moving], wanted[both][:, moving], none, period_s)
                 found["jerk_ratio"][group].append((report.jerk_ratio, length))
-            found["tracking_error"][group].append((report.tracking, length))
+                found["tracking_error"][group].append((report.tracking, length))
             found["demonstrated_power_above_3hz"][group].append((high_frequency_share(wanted[both], period_s), length))
     return {name: {group: _weighted_mean(values) for group, values in groups.items()} for name, groups in found.items()}
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from groot_ros.errors import EvaluationError
 from groot_ros.evaluation.evaluation import HOLD_STILL, POLICY, REPEAT_LAST, Evaluation
-from groot_ros.evaluation.metrics import latency_metrics, motion_metrics
+from groot_ros.evaluation.metrics import Array, demonstrated_ranges, latency_metrics, motion_metrics
 from groot_ros.evaluation.replay import Played
 from groot_ros.evaluation.verdict import judge
 from groot_ros.observation import NANOSECONDS_PER_SECOND
@@ -30,13 +30,14 @@ def build_report(evaluation: Evaluation, run: dict[str, Any], warnings: list[str
 
     """
     period_s = evaluation.contract.period_s
+    ranges = demonstrated_ranges(evaluation.logs(POLICY))
     played = [episode.played for episode in evaluation.episodes]
     not_ready: Counter[str] = sum((one.not_ready for one in played), Counter())
     report: dict[str, Any] = {
         "schema": SCHEMA,
         "run": run,
         "metrics": {
-            **motion_metrics(evaluation.logs(POLICY), evaluation.scale, period_s),
+            **motion_metrics(evaluation.logs(POLICY), evaluation.scale, period_s, ranges),
             "observations": {
                 "count": sum(one.observations for one in played),
                 "rate_hz": _mean([one.observation_rate_hz for one in played]),
@@ -45,7 +46,7 @@ def build_report(evaluation: Evaluation, run: dict[str, Any], warnings: list[str
             "duration_s": sum(one.duration_s for one in played),
         },
         "baselines": {
-            player: motion_metrics(evaluation.logs(player), evaluation.scale, period_s)
+            player: motion_metrics(evaluation.logs(player), evaluation.scale, period_s, ranges)
             for player in (HOLD_STILL, REPEAT_LAST)
         },
         "sensitivity": evaluation.sensitivity,
@@ -59,15 +60,15 @@ def build_report(evaluation: Evaluation, run: dict[str, Any], warnings: list[str
                 "not_ready": dict(sorted(episode.played.not_ready.items())),
                 "last_fault": "" if episode.played.observations else episode.played.last_fault,
                 "messages": episode.played.messages,
-                "metrics": motion_metrics([episode.logs[POLICY]], evaluation.scale, period_s),
+                "metrics": motion_metrics([episode.logs[POLICY]], evaluation.scale, period_s, ranges),
                 "baselines": {
-                    player: {"mae": motion_metrics([episode.logs[player]], evaluation.scale, period_s)["mae"]}
+                    player: {"mae": motion_metrics([episode.logs[player]], evaluation.scale, period_s, ranges)["mae"]}
                     for player in (HOLD_STILL, REPEAT_LAST)
                 },
             }
             for episode in evaluation.episodes
         ],
-        "ranges": _ranges(evaluation),
+        "ranges": _by_name(evaluation, ranges),
         "warnings": warnings,
     }
     report["verdict"] = judge(report)
@@ -111,20 +112,12 @@ def _first_observation_s(played: Played) -> float | None:
     return (played.first_observation_ns - played.start_ns) / NANOSECONDS_PER_SECOND
 
 
-def _ranges(evaluation: Evaluation) -> dict[str, dict[str, float | None]]:
+def _by_name(evaluation: Evaluation, ranges: Array) -> dict[str, dict[str, float | None]]:
     """By how much each dimension moves in the recordings: the measure by which an error is large or small."""
-    lows, highs = [], []
-    for log in evaluation.logs(POLICY):
-        known = log.demonstration.rows[np.isfinite(log.demonstration.rows).any(axis=1)]
-        if known.size:
-            lows.append(np.nanmin(known, axis=0))
-            highs.append(np.nanmax(known, axis=0))
-    width = evaluation.columns.width
-    span = np.max(highs, axis=0) - np.min(lows, axis=0) if lows else np.full(width, np.nan)
     return {
         group: {
             name: float(value) if np.isfinite(value) else None
-            for name, value in zip(evaluation.columns.groups[group], span[part], strict=True)
+            for name, value in zip(evaluation.columns.groups[group], ranges[part], strict=True)
         }
         for group, part in evaluation.columns.slices.items()
     }

@@ -259,7 +259,10 @@ class Executor:
         )
 
     def commanded(self, output: str, now_ns: int) -> NDArray[np.float64] | None:
-        """What an output was told to be doing at this time ``(J,)``; None before its first command, and for twists."""
+        """What an output was told to be doing at this time ``(J,)``.
+
+        None before its first command, and for a twist that leads towards a pose.
+        """
         return self._senders[output].commanded(now_ns)
 
     def _take(self, chunk: ActionChunk, inference: Inference, now_ns: int) -> Acceptance | None:

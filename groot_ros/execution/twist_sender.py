@@ -26,6 +26,7 @@ class TwistSender(Sender):
         super().__init__(route, limits, motion)
         self._target = target
         self._oldest_ns = nanoseconds(motion.hold_s)
+        self._sent: Array | None = None
 
     def commands(self, reference: Reference | None, now_ns: int, measurement: Measurement | None) -> list[Command]:
         """See :class:`Sender`; a pose is followed only while the robot's own is known and not older than hold_s."""
@@ -37,16 +38,18 @@ class TwistSender(Sender):
             twist = self._towards(reference, wanted, now_ns, measurement) if self.route.is_pose else wanted
         limited = limit_twist(self.limits, twist)
         self.note(limited, now_ns)
+        self._sent = limited.rows[0]
         return [self._message(limited.rows[0], now_ns)]
 
     def hold(self, now_ns: int, measurement: Measurement | None, *, ramp: bool) -> list[Command]:  # noqa: ARG002
         """Zero."""
         self.clipped_since_ns = None
+        self._sent = np.zeros(6)
         return [self._message(np.zeros(6), now_ns)]
 
-    def commanded(self, now_ns: int) -> Array | None:  # noqa: ARG002 - a twist says nothing of where the robot is
-        """See :class:`Sender`."""
-        return None
+    def commanded(self, now_ns: int) -> Array | None:  # noqa: ARG002 - it stands until the next one
+        """See :class:`Sender`; a twist towards a pose does not say where the robot is to be, so that there is none."""
+        return None if self.route.is_pose else self._sent
 
     def forget(self, now_ns: int) -> None:
         """See :class:`Sender`."""

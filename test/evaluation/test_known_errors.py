@@ -225,3 +225,49 @@ def test_errors_do_not_depend_on_how_many_chunks_are_reckoned_at_a_time():
         alone.add(predicted[None], recorded[None], levels)
     for name in ("count", "absolute", "squared", "agreeing"):
         assert getattr(together, name).tobytes() == getattr(alone, name).tobytes()
+
+
+def test_velocities_that_are_sent_as_a_twist_are_measured_like_any_motion(tmp_path):
+    names = ["vx", "vy", "vz", "wx", "wy", "wz"]
+    fields = [f"twist.{part}.{axis}" for part in ("linear", "angular") for axis in "xyz"]
+    record = {"topic": "teleop", "type": "geometry_msgs/msg/TwistStamped", "fields": fields, "names": names}
+    contract = arm_contract(
+        actions={"base": {"meaning": "velocity", "names": names}},
+        outputs={"base": {"type": "twist", "topic": "cmd", "frame": "base", "from": {"base": "all"}}},
+        record={"base": record},
+    )
+    from support.arm_bags import SECOND, START_NS, STORE, BagWriter, header
+
+    from groot_ros.dataset.bag import Bag
+
+    types = STORE.types
+    with Bag(write_arm_bag(tmp_path / "arm", 2.0)) as bag, BagWriter(tmp_path / "base") as writer:
+        for message in bag.messages():
+            writer.write_raw(message.topic, message.type, message.data, message.received_ns)
+            if message.topic == "/joint_states":
+                time_s = (message.received_ns - START_NS) / SECOND
+                vector = types["geometry_msgs/msg/Vector3"]
+                twist = types["geometry_msgs/msg/Twist"](
+                    linear=vector(x=float(np.sin(time_s)), y=0.0, z=0.0), angular=vector(x=0.0, y=0.0, z=0.5)
+                )
+                stamped = types["geometry_msgs/msg/TwistStamped"](header=header(message.received_ns), twist=twist)
+                writer.write("/teleop", stamped, message.received_ns)
+    found = metrics(replay([bag_episode(tmp_path / "base", contract)], contract, tmp_path))
+    assert found["mae"]["base"]["all"] == 0.0
+    assert 0.0 <= found["tracking_error"]["base"] < 0.1
+    assert found["jerk_ratio"]["base"] is not None
+    assert found["power_above_3hz"]["base"] is not None
+
+
+def test_roughness_beside_a_demonstration_that_stands_still_is_not_a_number(tmp_path):
+    def standing(time_s):
+        return np.array([np.sin(time_s), 0.3 + 1e-7 * np.sin(9 * time_s), 0.4 + 1e-7 * np.sin(9 * time_s)])
+
+    contract = arm_contract()
+    bags = [write_arm_bag(tmp_path / "moves", 2.0), write_arm_bag(tmp_path / "stands", 2.0, command=standing)]
+    evaluation = replay([bag_episode(bag, contract) for bag in bags], contract, tmp_path, {"gripper": 0.1})
+    scale = np.full(3, np.nan)
+    ranges = np.array([2.0, 1.0, 0.6])
+    found = motion_metrics(evaluation.logs("policy")[1:], scale, contract.period_s, ranges)
+    assert found["jerk_ratio"]["gripper"] is None
+    assert found["jerk_ratio"]["single_arm"] < 10.0

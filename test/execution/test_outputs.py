@@ -183,6 +183,7 @@ def test_a_twist_follows_the_pose_and_is_zero_when_the_plan_runs_out():
     (twist,) = executor.commands(16 * PERIOD_NS)
     assert not np.any(twist.linear)
     assert not np.any(twist.angular)
+    assert executor.commanded("ee", 16 * PERIOD_NS) is None, "a twist towards a pose is no place"
 
 
 def test_a_twist_without_a_fresh_pose_of_the_robot_is_zero():

@@ -29,6 +29,7 @@ def write_page(report: dict[str, Any], evaluation: Evaluation, path: Path) -> No
     environment.filters["figure"] = lambda value: ABSENT if value is None else figure(value)
     environment.filters["share"] = lambda value: ABSENT if value is None else f"{value:.1%}"
     environment.filters["duration"] = _duration
+    environment.globals["share_of_range"] = lambda group, name, error: _share_of_range(report, group, name, error)
     order = worst_first(report)
     data = {
         "columns": evaluation.columns.names,
@@ -64,6 +65,13 @@ def write_page(report: dict[str, Any], evaluation: Evaluation, path: Path) -> No
     temporary = path.with_suffix(".part")
     temporary.write_text(text, encoding="utf-8")
     temporary.replace(path)
+
+
+def _share_of_range(report: dict[str, Any], group: str, name: str, error: float | None) -> float | None:
+    """An error by the way that its dimension goes in the recordings; of a group, by the mean of these ways."""
+    ways = report["ranges"][group]
+    known = [way for dimension, way in ways.items() if way and name in {dimension, "all"}]
+    return error / (sum(known) / len(known)) if known and error is not None else None
 
 
 def worst_first(report: dict[str, Any]) -> list[int]:
