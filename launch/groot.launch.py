@@ -2,13 +2,15 @@
 
     ros2 launch groot_ros groot.launch.py checkpoint:=~/models/my_robot contract:=my_robot.yaml
     ros2 launch groot_ros groot.launch.py ... dry_run:=false        then call /groot_policy/enable
+    ros2 launch groot_ros groot.launch.py checkpoint:=... robots:="left=left.yaml right=right.yaml"
 
-It is a dry run unless dry_run:=false is given. The transport profile is set for everything that this launch file, and
-one that includes it, start from here on; camera drivers started elsewhere need it in their own environment.
+It is a dry run unless dry_run:=false is given. With `robots` one process serves several of them, each in its namespace
+and with a watchdog of its own. The transport profile is set for everything that this launch file, and one that includes
+it, start from here on; camera drivers started elsewhere need it in their own environment.
 """
 
 from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument, SetEnvironmentVariable
+from launch.actions import DeclareLaunchArgument, OpaqueFunction, SetEnvironmentVariable
 from launch.conditions import IfCondition
 from launch.substitutions import LaunchConfiguration, PathJoinSubstitution, PythonExpression
 from launch_ros.actions import LifecycleNode, Node
@@ -20,7 +22,7 @@ PROFILE_VARIABLES = ("FASTDDS_DEFAULT_PROFILES_FILE", "FASTRTPS_DEFAULT_PROFILES
 # Argument: type of the node's parameter of the same name, default (None: must be given), description.
 PARAMETERS = {
     "checkpoint": (str, None, "GR00T N1.7 checkpoint: a folder"),
-    "contract": (str, None, "the robot contract, a YAML file"),
+    "contract": (str, "", "the robot contract, a YAML file; with robots: of those that name none"),
     "embodiment_tag": (str, "", "embodiment of the checkpoint; empty: the contract's"),
     "device": (str, "auto", "auto, cpu, cuda or cuda:N"),
     "dry_run": (bool, "true", "compute and publish everything, but send no command to the robot"),
@@ -35,6 +37,9 @@ def generate_launch_description():
         for name, (_, default, description) in PARAMETERS.items()
     ]
     arguments += [
+        DeclareLaunchArgument(
+            "robots", default_value="", description="robots that share the policy: namespace or namespace=contract.yaml"
+        ),
         DeclareLaunchArgument("namespace", default_value="", description="namespace of the node and its topics"),
         DeclareLaunchArgument("log_level", default_value="info", description="debug, info, warn, error or fatal"),
         DeclareLaunchArgument(
@@ -51,27 +56,52 @@ def generate_launch_description():
         )
         for variable in PROFILE_VARIABLES
     ]
-    parameters = {
-        name: ParameterValue(LaunchConfiguration(name), value_type=kind) for name, (kind, _, _) in PARAMETERS.items()
-    }
+    return LaunchDescription([*arguments, *profile, OpaqueFunction(function=nodes)])
+
+
+def nodes(context):
+    """The policy and its watchdogs."""
+    robots = LaunchConfiguration("robots").perform(context).split()
+    if robots and LaunchConfiguration("namespace").perform(context):
+        msg = "namespace and robots are both given; write whole namespaces in robots, as lab/left"
+        raise RuntimeError(msg)
+    if robots:
+        return [policy_for(robots), *[watchdog(*robot.partition("=")[::2]) for robot in robots]]
     policy = LifecycleNode(
-        package="groot_ros",
-        executable="policy",
         name="groot_policy",
         namespace=LaunchConfiguration("namespace"),
-        parameters=[{**parameters, "autostart": True}],
-        ros_arguments=["--log-level", LaunchConfiguration("log_level")],
-        output="screen",
-        emulate_tty=True,
+        executable="policy",
+        **common(policy_parameters()),
     )
-    watchdog = Node(
-        package="groot_ros",
-        executable="watchdog",
-        name="groot_watchdog",
-        namespace=LaunchConfiguration("namespace"),
-        parameters=[{name: parameters[name] for name in ("contract", "use_sim_time")}],
-        ros_arguments=["--log-level", LaunchConfiguration("log_level")],
-        output="screen",
-        emulate_tty=True,
-    )
-    return LaunchDescription([*arguments, *profile, policy, watchdog])
+    return [policy, watchdog(LaunchConfiguration("namespace"))]
+
+
+def policy_for(robots):
+    """One process for several robots; without a name, so that the parameters are those of every node in it."""
+    return Node(executable="policy", arguments=["--robots", *robots], **common(policy_parameters()))
+
+
+def watchdog(namespace, contract=""):
+    """The watchdog of one robot."""
+    parameters = {name: parameter(name) for name in ("contract", "use_sim_time")}
+    if contract:
+        parameters["contract"] = contract
+    return Node(name="groot_watchdog", namespace=namespace, executable="watchdog", **common(parameters))
+
+
+def policy_parameters():
+    return {**{name: parameter(name) for name in PARAMETERS}, "autostart": True}
+
+
+def parameter(name):
+    return ParameterValue(LaunchConfiguration(name), value_type=PARAMETERS[name][0])
+
+
+def common(parameters):
+    return {
+        "package": "groot_ros",
+        "parameters": [parameters],
+        "ros_arguments": ["--log-level", LaunchConfiguration("log_level")],
+        "output": "screen",
+        "emulate_tty": True,
+    }

@@ -64,15 +64,19 @@ def make_robots(robots: Sequence[Robot]) -> list[PolicyNode]:
         for robot in robots:
             contract = [] if robot.contract is None else [Parameter("contract", value=str(robot.contract))]
             nodes.append(PolicyNode(namespace=robot.namespace, host=host, parameter_overrides=contract))
-            found = nodes[-1].get_namespace()
-            if found != robot.namespace:
-                msg = (
-                    f"--robots: {robot.namespace} became {found} by the remapping of __ns; leave that out and write "
-                    "whole namespaces, as lab/left"
-                )
-                raise GrootError(msg)
+            _refuse_another_place(robot, nodes[-1])
     except BaseException:
         for node in nodes:
             node.destroy_node()
         raise
     return nodes
+
+
+def _refuse_another_place(robot: Robot, node: PolicyNode) -> None:
+    found = node.get_namespace()
+    if found != robot.namespace:
+        msg = (
+            f"--robots: {robot.namespace} became {found} by the remapping of __ns; leave that out and write whole "
+            "namespaces, as lab/left"
+        )
+        raise GrootError(msg)

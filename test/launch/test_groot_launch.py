@@ -29,17 +29,17 @@ except ament_index.PackageNotFoundError:
     pytest.skip("groot_ros is not installed by colcon here", allow_module_level=True)
 
 NODE = "/left/groot_policy"
+CONTRACT = str(ROOT / "config" / "robots" / "demo.yaml")
 SLOW_MACHINE_S = 90.0
 
 
-@launch_pytest.fixture
-def description(tmp_path_factory):
+def launched(tmp_path_factory, **arguments: str):
+    """What a user starts with arguments, on a domain of its own."""
     isolate(own_domain(), tmp_path_factory.mktemp("ros_log"))
-    arguments = {
+    arguments |= {
         "checkpoint": str(write_tiny_checkpoint(tmp_path_factory.mktemp("checkpoint") / "tiny")),
-        "contract": str(ROOT / "config" / "robots" / "demo.yaml"),
+        "contract": CONTRACT,
         "device": "cpu",
-        "namespace": "left",
         "log_level": "debug",
     }
     return launch.LaunchDescription(
@@ -53,30 +53,61 @@ def description(tmp_path_factory):
     )
 
 
+@launch_pytest.fixture
+def description(tmp_path_factory):
+    return launched(tmp_path_factory, namespace="left")
+
+
+@launch_pytest.fixture
+def two_robots(tmp_path_factory):
+    own = tmp_path_factory.mktemp("contract") / "right.yaml"
+    own.write_text(Path(CONTRACT).read_text())
+    return launched(tmp_path_factory, robots=f"left right={own}")
+
+
+def wait_until_active(listener: Listener, node: str) -> None:
+    client = listener.node.create_client(GetState, f"{node}/get_state")
+    listener.wait_for(client.service_is_ready, f"lifecycle service of {node}", SLOW_MACHINE_S)
+
+    def is_active() -> bool:
+        response = listener.call(GetState, f"{node}/get_state", GetState.Request())
+        return response is not None and response.current_state.id == State.PRIMARY_STATE_ACTIVE
+
+    listener.wait_for(is_active, f"active {node}", SLOW_MACHINE_S)
+
+
+def parameters(listener: Listener, node: str, *names: str) -> list:
+    request = GetParameters.Request(names=list(names))
+    return list(listener.call(GetParameters, f"{node}/get_parameters", request).values)
+
+
+@pytest.mark.launch(fixture=two_robots)
+def test_two_robots_share_a_process_and_each_has_its_watchdog():
+    listener = Listener("launch_test")
+    try:
+        for robot, contract in (("left", "demo.yaml"), ("right", "right.yaml")):
+            wait_until_active(listener, f"/{robot}/groot_policy")
+            for node in ("groot_policy", "groot_watchdog"):
+                (found,) = parameters(listener, f"/{robot}/{node}", "contract")
+                assert found.string_value.endswith(contract), node
+    finally:
+        listener.close()
+
+
 @pytest.mark.launch(fixture=description)
 def test_the_node_becomes_active_in_its_namespace_with_the_profile_and_in_dry_run():
     listener = Listener("launch_test")
     try:
-        client = listener.node.create_client(GetState, f"{NODE}/get_state")
-        listener.wait_for(client.service_is_ready, "lifecycle service", SLOW_MACHINE_S)
-
-        def is_active() -> bool:
-            response = listener.call(GetState, f"{NODE}/get_state", GetState.Request())
-            return response is not None and response.current_state.id == State.PRIMARY_STATE_ACTIVE
-
-        listener.wait_for(is_active, "active node", SLOW_MACHINE_S)
-        names = ["dry_run", "auto_enable", "device", "use_sim_time"]
-        response = listener.call(GetParameters, f"{NODE}/get_parameters", GetParameters.Request(names=names))
-        dry_run, auto_enable, device, use_sim_time = response.values
+        wait_until_active(listener, NODE)
+        dry_run, auto_enable, device, use_sim_time = parameters(
+            listener, NODE, "dry_run", "auto_enable", "device", "use_sim_time"
+        )
         assert (dry_run.bool_value, auto_enable.bool_value, use_sim_time.bool_value) == (True, False, False)
         assert device.string_value == "cpu"
         answer = listener.call(SetBool, f"{NODE}/enable", SetBool.Request(data=True))
         assert not answer.success
         assert "dry_run:=false" in answer.message
-        names = ["contract", "heartbeat"]
-        request = GetParameters.Request(names=names)
-        response = listener.call(GetParameters, "/left/groot_watchdog/get_parameters", request)
-        contract, heartbeat = response.values
+        contract, heartbeat = parameters(listener, "/left/groot_watchdog", "contract", "heartbeat")
         assert contract.string_value.endswith("demo.yaml")
         assert heartbeat.string_value == "groot_policy/heartbeat"
         environment = environment_of_the_node()

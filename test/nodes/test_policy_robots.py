@@ -15,6 +15,7 @@ import pytest
 pytest.importorskip("rclpy")
 pytestmark = [pytest.mark.dds, pytest.mark.timeout(300)]
 
+import rclpy  # noqa: E402
 from rclpy.lifecycle import LifecycleNode  # noqa: E402
 from std_msgs.msg import Header  # noqa: E402
 from std_srvs.srv import SetBool  # noqa: E402
@@ -26,6 +27,7 @@ from trajectory_msgs.msg import JointTrajectory  # noqa: E402
 from groot_ros.checkpoint import write_tiny_checkpoint  # noqa: E402
 from groot_ros.cli.policy import main  # noqa: E402
 from groot_ros.nodes.policy_host import PolicyHost  # noqa: E402
+from groot_ros.nodes.policy_robots import make_robots, parse_robots  # noqa: E402
 from groot_ros.nodes.running import run_nodes  # noqa: E402
 
 COMMANDS = "arm_controller/joint_trajectory"
@@ -202,6 +204,22 @@ def test_a_robot_of_another_embodiment_is_refused_in_one_sentence(two):
         "process has it; robots of one process share one policy, so start a process of its own for this robot"
     )
     arm("left").wait_for_chunk()
+
+
+def test_parameters_are_for_all_robots_and_a_file_can_address_each(tmp_path):
+    (tmp_path / "robots.yaml").write_text(
+        "/left/groot_policy: {ros__parameters: {instruction: put the cube in the bowl}}\n"
+        "/right/groot_policy: {ros__parameters: {instruction: open the drawer, dry_run: false}}\n"
+    )
+    rclpy.init(args=["--ros-args", "--params-file", str(tmp_path / "robots.yaml"), "-p", "contract:=arm.yaml"])
+    try:
+        nodes = make_robots(parse_robots(["left", "right=own.yaml"]))
+        found = [[node.get_parameter(name).value for name in ("instruction", "dry_run", "contract")] for node in nodes]
+        for node in nodes:
+            node.destroy_node()
+    finally:
+        rclpy.shutdown()
+    assert found == [["put the cube in the bowl", True, "arm.yaml"], ["open the drawer", False, "own.yaml"]]
 
 
 def test_a_node_that_breaks_ends_alone_and_is_said(capfd):
