@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,9 @@ from groot_ros.dataset.tables import column_array, is_number, read_table
 from groot_ros.dataset.video_reader import VideoReader
 from groot_ros.errors import DatasetError
 
-_OPEN_FILES = 64  # row files, stamps and videos, each, that are kept for the next access
+_OPEN_VIDEOS = 64  # that are kept open for the next access
+_KEPT_STAMPS = 512  # episodes
+_KEPT_ROW_BYTES = 256 << 20  # of tables, so that short episodes are read once and not for every sample of them
 
 
 @dataclass(frozen=True)
@@ -258,7 +260,7 @@ class Dataset:
         cache, path = self._caches.stamps, self._entry(episode).stamps_file
         if path not in cache:
             cache[path] = read_stamps(path) if path.exists() else None
-            if len(cache) > _OPEN_FILES:
+            if len(cache) > _KEPT_STAMPS:
                 cache.popitem(last=False)
         cache.move_to_end(path)
         return cache[path]
@@ -286,7 +288,7 @@ class Dataset:
             if not cache[path]:
                 msg = f"{path} has none of the columns that {INFO_FILE} names"
                 raise DatasetError(msg)
-            if len(cache) > _OPEN_FILES:
+            while len(cache) > 1 and _bytes(cache) > _KEPT_ROW_BYTES:
                 cache.popitem(last=False)
         cache.move_to_end(path)
         return cache[path]
@@ -297,10 +299,14 @@ class Dataset:
             if not path.is_file():
                 raise DatasetError(_missing_video(path, feature))
             cache[path] = VideoReader(path)
-            if len(cache) > _OPEN_FILES:
+            if len(cache) > _OPEN_VIDEOS:
                 cache.popitem(last=False)[1].close()
         cache.move_to_end(path)
         return cache[path]
+
+
+def _bytes(tables: Mapping[Path, Mapping[str, NDArray[Any]]]) -> int:
+    return sum(column.nbytes for table in tables.values() for column in table.values())
 
 
 def open_dataset(root: Path | str, modality: Modality | None = None) -> Dataset:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import av
 import numpy as np
+from av.video.reformatter import VideoReformatter
 from numpy.typing import NDArray
 
 from groot_ros.errors import DatasetError
@@ -42,6 +43,7 @@ class VideoReader:
         if not self._stamps:
             msg = f"{path} holds no frame"
             raise DatasetError(msg)
+        self._to_rgb = VideoReformatter()  # one for all frames: to set it up takes longer than to convert a small frame
         self._frames: Iterator[av.VideoFrame] | None = None
         self._next = 0  # number of the frame that comes next out of the decoder
 
@@ -132,7 +134,7 @@ class VideoReader:
             self._frames = None
             msg = f"{self._path}: frame {number} is in the file's index, but the decoder does not give it"
             raise DatasetError(msg)
-        return np.asarray(frame.to_ndarray(format="rgb24"), dtype=np.uint8)
+        return np.asarray(self._to_rgb.reformat(frame, format="rgb24").to_ndarray(), dtype=np.uint8)
 
     def _seek(self, number: int) -> None:
         self._container.seek(self._stamps[number], stream=self._stream, backward=True)
