@@ -126,8 +126,8 @@ def _smoothness(logs: Sequence[Logbook], period_s: float, ranges: Array) -> dict
             # Beside a demonstration that stands still all motion is endlessly rough, so only what moves is compared.
             moving = np.ptp(wanted[both], axis=0) > LEAST_MOTION * ranges[part]
             if moving.any():
-                none = np.empty(0, np.intp)
-                report = motion_report(executed[both][:, moving], wanted[both][:, moving], none, period_s)
+                done, shown = (np.compress(moving, rows[both], axis=1) for rows in (executed, wanted))
+                report = motion_report(done, shown, np.empty(0, np.intp), period_s)
                 found["jerk_ratio"][group].append((report.jerk_ratio, length))
                 found["tracking_error"][group].append((report.tracking, length))
             found["demonstrated_power_above_3hz"][group].append((high_frequency_share(wanted[both], period_s), length))
