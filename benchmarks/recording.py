@@ -77,8 +77,9 @@ def publish(what: str, file: Path, reliable: bool) -> None:
             message.header.stamp = now.to_msg()
             publisher.publish(message)
             stamps[topic].append(now.nanoseconds)
-        due_s += 1 / rate_hz
-        time.sleep(max(0.0, due_s - time.monotonic()))
+        now_s = time.monotonic()
+        due_s = max(due_s + 1 / rate_hz, now_s)  # a camera that was late does not send faster afterwards
+        time.sleep(due_s - now_s)
     file.write_text(json.dumps(stamps))
     node.destroy_node()
     rclpy.try_shutdown()
