@@ -78,6 +78,8 @@ def finetune(config: FinetuneConfig, *, resume: bool = False, console: Console |
     """
     arguments = training_arguments(config)
     console = console or Console(quiet=arguments.process_index != 0)
+    if arguments.device.type == "cpu":
+        _leave_cores_to_workers(config.workers)
     if _is_alone_by_mistake():
         console.print(
             "one process trains: on a CPU accelerate starts several only through mpirun (--mpirun_hostfile); "
@@ -127,6 +129,15 @@ def finetune(config: FinetuneConfig, *, resume: bool = False, console: Console |
     if arguments.process_index == 0:
         _finish(outcome, config, target, contract, console)
     return outcome
+
+
+def _leave_cores_to_workers(workers: int) -> None:
+    """Compute with the cores that the workers leave: threads that share a core wait for each other in every layer.
+
+    A number of threads that was asked for (OMP_NUM_THREADS) is kept.
+    """
+    if "OMP_NUM_THREADS" not in os.environ:
+        torch.set_num_threads(max(1, min(torch.get_num_threads(), (os.cpu_count() or 1) - workers)))
 
 
 def training_arguments(config: FinetuneConfig) -> TrainingArguments:
