@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import queue
 import threading
 import time
@@ -125,7 +126,7 @@ class BatchLoader:
             num_workers=self._workers,
             pin_memory=self._device.type == "cuda",
             prefetch_factor=PREFETCHED_BATCHES if self._workers else None,
-            worker_init_fn=_one_thread,
+            worker_init_fn=_begin_worker,
             multiprocessing_context=_fresh_processes() if self._workers else None,
             # The seed of the workers is taken from here and not from the generator that dropout uses.
             generator=torch.Generator(),
@@ -167,9 +168,18 @@ def _fresh_processes() -> BaseContext:
     return context
 
 
-def _one_thread(_worker: int) -> None:
+def _begin_worker(_worker: int) -> None:
     cv2.setNumThreads(1)
     torch.set_num_threads(1)
+    threading.Thread(target=_end_with_the_training, daemon=True).start()
+
+
+def _end_with_the_training() -> None:
+    """A training that is killed takes its workers with it: nobody else tells them, and they would wait for ever."""
+    training = multiprocessing.parent_process()
+    if training is not None:
+        training.join()
+        os._exit(1)
 
 
 def _moved(batch: Batch, device: torch.device) -> Batch:

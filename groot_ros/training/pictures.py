@@ -68,7 +68,7 @@ def write_curves(history: Sequence[dict[str, float]], path: Path) -> None:
     for key in groups:
         points = [(entry["step"], entry[key]) for entry in history if key in entry]
         errors.plot(*zip(*points, strict=True), label=key.removeprefix("eval_").removesuffix("_mae"))
-    errors.set(xlabel="step", ylabel="mean absolute error of a chunk, policy units")
+    errors.set(xlabel="step", ylabel="mean absolute error of a chunk,\npolicy units")
     if groups:
         errors.legend()
     figure.savefig(path, dpi=110)

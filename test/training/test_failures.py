@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import math
 import os
 import shutil
 import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 import torch
@@ -19,6 +24,7 @@ from groot_ros.training.failures import plain_failures
 from groot_ros.training.network import TrainedNetwork
 from groot_ros.training.trainer import FinetuneTrainer, newest_checkpoint
 
+ROOT = Path(__file__).parents[2]
 FORWARD = TrainedNetwork.forward
 WINDOWS_PER_STEP = 2
 
@@ -89,6 +95,35 @@ def test_a_worker_that_the_system_really_kills_ends_the_training(dataset, base_m
     monkeypatch.setattr(FinetuneTrainer, "after_step", kill_workers)
     with pytest.raises(TrainingError, match="a worker that prepares batches was killed"):
         quiet(config)
+
+
+def test_a_training_that_is_killed_leaves_no_process_behind(config, tmp_path):
+    path = tmp_path / "training.yaml"
+    path.write_text(config.model_copy(update={"workers": 1, "steps": 1000}).model_dump_json())
+    command = [sys.executable, "-m", "groot_ros", "finetune", "--config", str(path)]
+    training = subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True, cwd=ROOT)
+    wait_for(lambda: newest_checkpoint(config.output), "checkpoint")
+    assert len(group(training.pid)) > 1, "there is no worker to leave behind"
+    training.kill()
+    training.wait()
+    wait_for(lambda: not group(training.pid), "end of the workers")
+
+
+def group(leader: int) -> list[str]:
+    """The processes that a process has started, and itself."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _parent, number = stat.read_text().rsplit(")", 1)[1].split()[:3]
+            found += [stat.parent.name] * (int(number) == leader and state != "Z")
+    return found
+
+
+def wait_for(condition, what):
+    end = time.monotonic() + 60.0
+    while not condition():
+        assert time.monotonic() < end, f"no {what} after 60 s"
+        time.sleep(0.1)
 
 
 def test_a_corrupt_video_is_named(dataset, base_model, contract, tmp_path):
