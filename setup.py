@@ -38,6 +38,8 @@ setup(
         (f"share/{PACKAGE}/config", files("config/*.xml")),
         (f"share/{PACKAGE}/config/robots", files("config/robots/*.yaml")),
         (f"share/{PACKAGE}/config/training", files("config/training/*.yaml")),
+        (f"share/{PACKAGE}/config/demo_checkpoint", files("config/demo_checkpoint/*.*")),
+        (f"share/{PACKAGE}/config/demo_checkpoint/backbone", files("config/demo_checkpoint/backbone/*.*")),
     ],
     python_requires=">=3.10",
     install_requires=requirements("requirements.txt", "requirements/rosdep.txt"),

@@ -11,8 +11,8 @@ from groot_ros.cli._share import shared_file
 
 FAILED = 1
 _EXAMPLES = """examples:
-  python -m groot_ros checkpoint tiny build/demo/checkpoint
-  python -m groot_ros demo --checkpoint build/demo/checkpoint --duration 10
+  python -m groot_ros demo
+  python -m groot_ros demo --checkpoint my_policy --duration 60
 
 exit status: 0 the robot did what the policy said, 1 it did not, 2 nothing could be started
 """
@@ -26,7 +26,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--checkpoint", type=Path, required=True, help="the folder that `checkpoint tiny` wrote")
+    parser.add_argument(
+        "--checkpoint",
+        type=Path,
+        default=shared_file("config/demo_checkpoint"),
+        help="default: the package's, which learned to reach",
+    )
     parser.add_argument(
         "--contract", type=Path, default=shared_file("config/robots/demo.yaml"), help="default: the package's"
     )
@@ -47,7 +52,8 @@ def _run(options: argparse.Namespace) -> int:
 
     console = Console(highlight=False)
     console.print(
-        f"The robot, its cameras and the policy are starting; the policy then moves the arm for {options.duration:g} s."
+        "The robot, its cameras and the policy are starting; the policy then reaches for one target after the other, "
+        f"for {options.duration:g} s."
     )
     summary = run_demo(
         DemoOptions(
@@ -66,7 +72,8 @@ def _run(options: argparse.Namespace) -> int:
     for label, value in summary.rows():
         table.add_row(label, value)
     console.print(table)
-    console.print("The weights are random: the arm moves as the chunks say, but without purpose.")
+    if not summary.targets_reached:
+        console.print("No target was reached: untrained weights move the arm as the chunks say, but without purpose.")
     console.print(f"Written: {options.output / 'summary.json'}, {options.output / 'trajectory.png'}")
     for problem in summary.problems:
         console.print(f"failed: {problem}", style="red")

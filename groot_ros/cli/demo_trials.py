@@ -28,7 +28,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--checkpoint", type=Path, required=True, help="folder of the checkpoint")
+    parser.add_argument(
+        "--checkpoint", type=Path, default=shared_file("config/demo_checkpoint"), help="default: the package's"
+    )
     parser.add_argument("--trials", type=int, default=50, help="default: %(default)s")
     parser.add_argument(
         "--contract", type=Path, default=shared_file("config/robots/demo.yaml"), help="default: the package's"

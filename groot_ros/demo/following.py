@@ -14,7 +14,7 @@ from groot_ros.observation import NANOSECONDS_PER_SECOND
 
 LONGEST_GAP_S = 0.4
 STATUS_PERIOD_S = 0.15  # the policy tells of a hold at most so much later
-SETTLING_S = 1.5
+SETTLING_S = 0.8
 SMALLEST_SHARE_COUNTED = 0.15
 LARGEST_ERROR_OF_MOTION = 0.35
 
@@ -32,6 +32,7 @@ class Following:
         commanded: What the newest chunk says at that time, within the joints' limits, ``(N, joints)`` rad.
         expected: The same through the arm's lag, ``(N, joints)`` rad.
         measured: What the robot reported, ``(N, joints)`` rad.
+        distance: From the tip to the target, ``(N,)``, as a share of the arm's reach; NaN where there was no target.
 
     """
 
@@ -40,6 +41,7 @@ class Following:
     commanded: Vector
     expected: Vector
     measured: Vector
+    distance: Vector
 
     @property
     def share_counted(self) -> float:
@@ -68,7 +70,7 @@ def follow(record: DemoRecord, arm: PlanarArm, lag_s: float = DEFAULT_LAG_S) -> 
     measured = [(stamp, positions) for stamp, positions in record.measured if stamp >= record.begin_ns]
     if len(measured) < 2:
         nothing = np.zeros((0, len(record.joints)))
-        return Following(np.zeros(0), np.zeros(0, np.bool_), nothing, nothing, nothing)
+        return Following(np.zeros(0), np.zeros(0, np.bool_), nothing, nothing, nothing, np.zeros(0))
     simulation = ArmSimulation(arm, measured[0][1], lag_s)
     command, newest, last_ns = measured[0][1], -1, measured[0][0]
     commanded, expected = [], []
@@ -84,7 +86,13 @@ def follow(record: DemoRecord, arm: PlanarArm, lag_s: float = DEFAULT_LAG_S) -> 
     stamps = np.array([stamp for stamp, _ in measured])
     times_s = (stamps - record.begin_ns) / NANOSECONDS_PER_SECOND
     reported = np.stack([positions for _, positions in measured])
-    return Following(times_s, _counted(record, stamps), np.stack(commanded), np.stack(expected), reported)
+    distance = np.array([_distance(record, arm, stamp_ns, positions) for stamp_ns, positions in measured])
+    return Following(times_s, _counted(record, stamps), np.stack(commanded), np.stack(expected), reported, distance)
+
+
+def _distance(record: DemoRecord, arm: PlanarArm, stamp_ns: int, positions: Vector) -> float:
+    shown = [target for begin_ns, target in record.targets if begin_ns <= stamp_ns]
+    return float(np.hypot(*(arm.tip(positions) - shown[-1]))) / arm.reach_m if shown else float("nan")
 
 
 def _counted(record: DemoRecord, stamps: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from groot_ros.demo.arm import Vector
 from groot_ros.demo.trajectory_message import Trajectory, time_ns
+from groot_ros.demo.trials import Trial
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,8 @@ class DemoRecord:
         joints: Names of the joints, in the order of all columns.
         begin_ns: When the policy was enabled.
         measured: Stamp and positions ``(joints,)`` of every joint state.
+        targets: When each target appeared, and its centre ``(2,)``, metres.
+        trials: What became of each target.
         chunks: Every published chunk.
         held_ns: When the policy said that it held the robot, or had held it since it last spoke.
         trajectories: Number of trajectories that the controller was sent.
@@ -47,6 +50,8 @@ class DemoRecord:
     joints: tuple[str, ...]
     begin_ns: int
     measured: list[tuple[int, Vector]] = field(default_factory=list)
+    targets: list[tuple[int, Vector]] = field(default_factory=list)
+    trials: list[Trial] = field(default_factory=list)
     chunks: list[HeardChunk] = field(default_factory=list)
     held_ns: list[int] = field(default_factory=list)
     trajectories: int = 0
@@ -69,11 +74,6 @@ class DemoRecord:
         self.policy.update(figures)
         if figures.get("holding") or _holds(self.policy) != before:
             self.held_ns.append(received_ns)
-
-    def hear_joints(self, stamp_ns: int, names: Sequence[str], positions: Sequence[float]) -> None:
-        """Keep a joint state; its order does not matter."""
-        by_name: Mapping[str, float] = dict(zip(names, positions, strict=True))
-        self.measured.append((stamp_ns, np.array([by_name[name] for name in self.joints])))
 
     def hear_chunk(self, message: Trajectory, received_ns: int) -> None:
         """Keep a chunk, whose dimensions are named ``<key>/<joint>``."""

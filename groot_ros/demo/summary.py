@@ -38,6 +38,8 @@ class DemoSummary:
         trajectories_rejected: Trajectories that it rejected.
         following_error_rad: Distance between the measured joints and what the chunks said, through the arm's lag (rms).
         motion_rad: How much the chunks moved the arm (rms).
+        targets: Targets that there were to reach.
+        targets_reached: Those of them that the arm's tip came to, and stayed at.
         problems: Why the demo failed; empty after a success.
 
     """
@@ -55,6 +57,8 @@ class DemoSummary:
     trajectories_rejected: int
     following_error_rad: float
     motion_rad: float
+    targets: int
+    targets_reached: int
     problems: list[str]
 
     @property
@@ -73,6 +77,7 @@ class DemoSummary:
             for stage in self.latency
         ]
         return [
+            ("targets reached", f"{self.targets_reached} of {self.targets}"),
             ("observations", str(self.observations)),
             ("refusals", _list(self.refusals)),
             ("chunks", f"{self.chunks} in {self.duration_s:.1f} s"),
@@ -104,6 +109,8 @@ def summarise(record: DemoRecord, following: Following, duration_s: float) -> De
         trajectories_rejected=rejected,
         following_error_rad=following.error_rad,
         motion_rad=following.motion_rad,
+        targets=len(record.trials),
+        targets_reached=sum(trial.reached_after_s is not None for trial in record.trials),
         problems=_problems(record, following),
     )
 

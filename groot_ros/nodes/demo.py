@@ -11,7 +11,6 @@ from pathlib import Path
 import rclpy
 from rclpy.signals import SignalHandlerOptions
 
-from groot_ros.demo.arm import demo_arm
 from groot_ros.demo.following import follow
 from groot_ros.demo.picture import draw_following
 from groot_ros.demo.summary import DemoSummary, summarise
@@ -22,6 +21,9 @@ from groot_ros.nodes.demo_recorder import DemoRecorder
 
 START_DEADLINE_S = 150.0
 LAST_FIGURES_S = 1.5
+LONGEST_TRY_S = 6.0
+SHORTEST_TRY_S = 4.0
+"""With less time left, no further target is begun."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +59,8 @@ def run_demo(options: DemoOptions) -> DemoSummary:
     """
     options.output.mkdir(parents=True, exist_ok=True)
     isolate(options.output)
-    arm = demo_arm()
     rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
-    recorder = DemoRecorder(arm.names)
+    recorder = DemoRecorder()
     try:
         with companions(_commands(options), options.output) as processes:
             recorder.alive = lambda: _check(recorder, processes)
@@ -72,19 +73,21 @@ def run_demo(options: DemoOptions) -> DemoSummary:
             wait_for(recorder.record.measured, "joint state of the robot", processes["demo_robot"])
             wait_for(recorder.record.chunks, f"chunk of {POLICY}", processes["policy"])
             recorder.begin()
-            recorder.policy.enable(True)
             began = time.monotonic()
-            recorder.listen(options.duration_s)
+            end = began + options.duration_s
+            seed = options.seed
+            while time.monotonic() < end - SHORTEST_TRY_S:
+                recorder.reach(seed, end, LONGEST_TRY_S)
+                seed += 1
             duration_s = time.monotonic() - began
-            following = follow(recorder.record, arm)
-            recorder.policy.enable(False)
+            following = follow(recorder.record, recorder.arm)
             recorder.listen(LAST_FIGURES_S)
     finally:
         recorder.close()
         rclpy.try_shutdown()
     summary = summarise(recorder.record, following, duration_s)
     (options.output / "summary.json").write_text(json.dumps(summary.as_json(), indent=2) + "\n")
-    draw_following(following, arm.names, options.output / "trajectory.png")
+    draw_following(following, recorder.record.joints, options.output / "trajectory.png")
     return summary
 
 

@@ -17,7 +17,7 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from groot_ros.errors import GrootError
-from groot_ros.nodes.demo_episodes import EpisodeNode
+from groot_ros.nodes.demo_episodes import UNHURRIED_ARM, EpisodeNode
 from groot_ros.nodes.demo_processes import Companion, companions, isolate, ros_arguments
 
 RECORDER = "groot_recorder"
@@ -89,7 +89,7 @@ class DemonstrationNode(EpisodeNode):
             msg = f"the leader arm does not begin the episode {seed}"
             raise GrootError(msg)
         self._tell(self._start)
-        self.listen(seconds)
+        self.rest(seconds)
         return self._tell(self._stop)
 
     def _tell(self, client: Client[Any, Any]) -> str:
@@ -117,7 +117,10 @@ def record_demonstrations(options: DemonstrationOptions, tell: Callable[[int, st
     rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
     node = DemonstrationNode()
     commands = {
-        "demo_robot": ["demo_robot", *ros_arguments({"drive": "true", "start_spread_rad": options.start_spread_rad})],
+        "demo_robot": [
+            "demo_robot",
+            *ros_arguments({"drive": "true", "start_spread_rad": options.start_spread_rad, **UNHURRIED_ARM}),
+        ],
         "record": ["record", "--contract", str(options.contract), "--output", str(options.output), "--no-view"],
     }
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from geometry_msgs.msg import PointStamped
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
@@ -16,6 +17,8 @@ from groot_ros.nodes.demo_waiting import WaitingNode
 
 ARM = "demo_arm"
 EPISODE_DEADLINE_S = 10.0
+UNHURRIED_ARM = {"demo_arm:rate_hz": 100.0}
+"""Fewer joint states than the robot's usual: they are the most of the work, and rows come ten times a second."""
 
 
 class EpisodeNode(WaitingNode):
@@ -39,12 +42,16 @@ class EpisodeNode(WaitingNode):
     def on_joints(self, stamp_ns: int, positions: Vector) -> None:
         """Hear a measurement ``(joints + 1,)`` rad; for subclasses."""
 
+    def on_target(self, begin_ns: int, target: Vector) -> None:
+        """Hear where the target ``(2,)`` m of the episode that began then lies; for subclasses."""
+
     def _on_joints(self, message: JointState) -> None:
         self.joints_ns = Time.from_msg(message.header.stamp).nanoseconds
         self.on_joints(self.joints_ns, positions_by_name(message, self.arm.names))
 
     def _on_target(self, message: PointStamped) -> None:
         self.target_ns = Time.from_msg(message.header.stamp).nanoseconds
+        self.on_target(self.target_ns, np.array([message.point.x, message.point.y]))
 
     def begin_episode(self, seed: int) -> None:
         """Put arm and target where the episode of ``seed`` begins, and wait until that is measured.

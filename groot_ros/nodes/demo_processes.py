@@ -59,7 +59,7 @@ def isolate(output: Path) -> None:
 
 @contextmanager
 def companions(commands: Mapping[str, Sequence[str]], output: Path) -> Iterator[dict[str, Companion]]:
-    """Run tools of this package until the block ends.
+    """Run tools of this package until the block ends, which SIGTERM does as Ctrl-C does.
 
     Args:
         commands: Name of the process to the tool and its arguments, in the order of their start.
@@ -67,12 +67,14 @@ def companions(commands: Mapping[str, Sequence[str]], output: Path) -> Iterator[
 
     """
     started: dict[str, Companion] = {}
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         for name, arguments in commands.items():
             command = [sys.executable, "-m", "groot_ros", *arguments]
             started[name] = Companion(name, command, output / f"{name}.log", os.environ)
         yield started
     finally:
+        signal.signal(signal.SIGTERM, before)
         for companion in reversed(started.values()):
             companion.stop()
 

@@ -22,7 +22,7 @@ from groot_ros.demo.film import Film
 from groot_ros.demo.scene import VIEWS
 from groot_ros.demo.trials import ReachJudge, Trial, TrialsReport
 from groot_ros.errors import GrootError
-from groot_ros.nodes.demo_episodes import EpisodeNode
+from groot_ros.nodes.demo_episodes import UNHURRIED_ARM, EpisodeNode
 from groot_ros.nodes.demo_policy import POLICY, PolicyHandle
 from groot_ros.nodes.demo_processes import Companion, companions, isolate, policy_command, ros_arguments
 from groot_ros.nodes.demo_robot_parts import LATCHED, TARGET_TOPIC
@@ -169,7 +169,7 @@ def _commands(options: TrialsOptions) -> dict[str, list[str]]:
     # What the cameras draw is told by this process; the arm's own target is only for the judge.
     shown = [*ros_arguments({}), "-r", f"{TARGET_TOPIC}:={SHOWN_TARGET_TOPIC}"]
     return {
-        "arm": ["demo_robot", "arm"],
+        "arm": ["demo_robot", "arm", *ros_arguments(UNHURRIED_ARM)],
         "cameras": ["demo_robot", "cameras", *shown],
         "policy": policy_command(
             options.checkpoint,

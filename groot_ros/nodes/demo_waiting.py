@@ -42,6 +42,13 @@ class WaitingNode(Node):
             self._executor.spin_once(timeout_sec=LONGEST_WAIT_S)
             self.alive()
 
+    def rest(self, duration_s: float) -> None:
+        """Let time pass without hearing anything, which costs nothing."""
+        end = time.monotonic() + duration_s
+        while time.monotonic() < end:
+            time.sleep(max(0.0, min(LONGEST_WAIT_S, end - time.monotonic())))
+            self.alive()
+
     def wait_until(self, condition: Callable[[], bool], deadline_s: float) -> bool:
         """Hear what comes until ``condition()``; False where it is not so within ``deadline_s``."""
         end = time.monotonic() + deadline_s

@@ -14,6 +14,7 @@ from groot_ros.demo.picture import draw_following
 from groot_ros.demo.record import DemoRecord
 from groot_ros.demo.simulation import ArmSimulation
 from groot_ros.demo.summary import summarise
+from groot_ros.demo.trials import Trial
 
 ARM = demo_arm()
 SECOND = 1_000_000_000
@@ -47,11 +48,13 @@ def record(*, obeys=True, latency_s=0.06, seconds=8.0):
         rows = [point(wave(begin + i / 30)[[2, 0, 1]], i * ROW_NS) for i in range(16)]
         names = ["gripper/gripper", "single_arm/shoulder", "single_arm/elbow"]
         heard.hear_chunk(trajectory(names, rows, begin_ns), begin_ns + int(latency_s * SECOND))
+    heard.targets = [(0, ARM.tip(wave(0.0)))]
+    heard.trials = [Trial(0, (0.1, 0.5), 1.4, 0.01, 0.01), Trial(1, (0.2, 0.5), None, 0.2, 0.3)]
     for tick in range(int(seconds * 200)):
         now_s = tick / 200
         if obeys and now_s > latency_s:
             simulation.step(wave(now_s), 1 / 200)
-        heard.hear_joints(tick * SECOND // 200, ARM.names, simulation.positions)
+        heard.measured.append((tick * SECOND // 200, simulation.positions))
     heard.policy, heard.policy_before = dict(FIGURES), dict(BEFORE)
     heard.controller = {"accepted": "160", "rejected": "0"}
     return heard
@@ -66,6 +69,7 @@ def test_a_robot_that_obeys_is_a_success_with_every_figure():
     assert summary.refusals == {"stale": 2, "expired": 1}
     assert [stage.stage for stage in summary.latency] == ["backbone", "capture_to_chunk"]
     rows = dict(summary.rows())
+    assert rows["targets reached"] == "1 of 2"
     assert rows["latency, capture to chunk"] == "p50 40.0 ms, p95 61.0 ms"
     assert rows["refusals"] == "expired 1, stale 2"
     assert rows["holds"] == "none"
@@ -122,6 +126,16 @@ def test_a_trajectory_that_came_too_late_is_told_but_no_failure():
     summary = summarise(heard, follow(heard, ARM), 8.0)
     assert summary.success, summary.problems
     assert summary.trajectories_rejected == 2
+
+
+def test_the_distance_to_the_target_of_the_time_is_told():
+    heard = record()
+    heard.targets = [(SECOND, ARM.tip(wave(2.0))), (3 * SECOND, ARM.tip(wave(2.0)) + np.array([0.0, 0.5]))]
+    following = follow(heard, ARM)
+    at = dict(zip(following.times_s.round(3).tolist(), following.distance.tolist(), strict=True))
+    assert np.isnan(at[0.5])
+    assert at[2.0] < 0.03
+    assert at[3.5] > 0.3
 
 
 def test_nothing_heard_is_a_failure_and_no_crash():
