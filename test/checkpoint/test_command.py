@@ -95,7 +95,7 @@ def test_a_camera_size_is_written_as_width_and_height(capsys, size):
 def test_the_list_of_tools_names_those_that_are_installed(capsys):
     assert entrance.main([]) == 0
     text = capsys.readouterr().out
-    assert "  checkpoint  inspect a checkpoint" in text
+    assert "  checkpoint   inspect a checkpoint" in text
     assert entrance.main(["chekpoint"]) == 2
     assert "error: there is no tool 'chekpoint'." in capsys.readouterr().err
 

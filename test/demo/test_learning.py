@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("rclpy")
-pytestmark = [pytest.mark.dds, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.dds, pytest.mark.slow, pytest.mark.timeout(240)]
 
 from support.ros import isolate, own_domain  # noqa: E402
 

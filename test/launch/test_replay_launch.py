@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 pytest.importorskip("launch", reason="ROS's launch packages are not installed")
-pytest.importorskip("launch_ros")
+pytest.importorskip("launch_ros", reason="ROS's launch packages are not installed")
 ament_index = pytest.importorskip("ament_index_python.packages")
 pytestmark = pytest.mark.dds
 

@@ -92,6 +92,7 @@ def demo_part(name: str, part: str, *arguments: str) -> Iterator[subprocess.Pope
         yield process
 
 
+@pytest.mark.slow  # nine processes
 def test_one_process_moves_two_demo_robots_and_what_stops_one_leaves_the_other_moving(listener, tmp_path):
     left, right = (DemoRobot(listener, name) for name in ROBOTS)
     checkpoint = write_tiny_checkpoint(tmp_path / "tiny")
