@@ -23,7 +23,7 @@ class _Knot:
 class TrajectoryController:
     """Holds its position, or follows the newest trajectory that the rules accepted.
 
-    A stamp of zero means now. Points that are already past are dropped, and the way to the first point ahead begins
+    A stamp of zero means now. Points that are not ahead are dropped, and the way to the first point ahead begins
     at the command of this moment: latency is compensated, and nothing jumps. Between points the way is linear without
     velocities and cubic with them. After the last point the command holds.
     """
@@ -59,7 +59,7 @@ class TrajectoryController:
         knots = [_Knot(now_ns, positions, velocities)]
         for point in message.points:
             due_ns = begin_ns + time_ns(point.time_from_start)
-            if due_ns < now_ns:
+            if due_ns <= now_ns and point is not message.points[-1]:
                 continue
             target = positions.copy()
             target[columns] = point.positions
