@@ -240,7 +240,7 @@ class RecordingSession:
         Nothing is deleted: the folder ``discarded`` can be, when the day is over.
 
         Raises:
-            RecordingError: There is no episode in this session, or it cannot be moved.
+            RecordingError: There is no episode since the recorder began, or it cannot be moved.
 
         """
         if self._writer is not None:
@@ -248,7 +248,7 @@ class RecordingSession:
             writer.abandon()
             return self._put_aside(writer.folder)
         if self.last is None:
-            msg = "no episode was recorded in this session, so there is nothing to discard"
+            msg = "no episode was recorded since the recorder began, so there is nothing to discard"
             raise RecordingError(msg)
         aside, self.last = self._put_aside(self.last.bag), None
         return aside

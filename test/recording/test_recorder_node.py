@@ -240,7 +240,7 @@ def test_it_says_why_no_episode_can_begin_and_begins_when_the_stream_is_there(li
         assert call(listener, "stop") == (False, "no episode is being recorded, so there is nothing to stop")
         ok, sentence = call(listener, "discard")
         assert not ok
-        assert "no episode was recorded in this session" in sentence
+        assert "no episode was recorded since the recorder began" in sentence
     assert list(tmp_path.iterdir()) == []
 
 

@@ -101,7 +101,7 @@ def test_a_camera_that_falls_silent_until_the_end_marks_it_too(session):
 
 def test_discard_puts_aside_and_the_next_number_is_a_new_one(session):
     ready_ns = hear(session, robot(0.5))
-    with pytest.raises(RecordingError, match="no episode was recorded in this session"):
+    with pytest.raises(RecordingError, match="no episode was recorded since the recorder began"):
         session.discard()
     session.start(ready_ns, INSTRUCTION)
     aside = session.discard()
