@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from groot_ros.contract import Contract
-from groot_ros.contract.outputs import GripperCommandOutput, JointTrajectoryOutput, TwistOutput
 from groot_ros.contract.timing import nanoseconds
 from groot_ros.errors import MotionError
 from groot_ros.execution.commands import Command
 from groot_ros.execution.deltas import integrate_deltas
-from groot_ros.execution.gripper_sender import GripperSender
 from groot_ros.execution.latency import LatencyWindow, expired_sentence
 from groot_ros.execution.limits import far_beyond_sentence, route_limits
-from groot_ros.execution.outputs import CommandMap, Measurement, Route
+from groot_ros.execution.outputs import CommandMap
 from groot_ros.execution.plan import Plan
 from groot_ros.execution.prefix import add_prefix
-from groot_ros.execution.reference import Reference, StartRamp
-from groot_ros.execution.sampled_sender import SampledSender, SteppedSender
+from groot_ros.execution.reference import Reference, StartRamp, running
 from groot_ros.execution.schedule import Schedule
-from groot_ros.execution.sender import Sender
+from groot_ros.execution.senders import make_sender
 from groot_ros.execution.settings import check_settings
-from groot_ros.execution.start_gate import start_ramp
+from groot_ros.execution.sight import Sight
+from groot_ros.execution.start_gate import Start, gate, moved_to
 from groot_ros.execution.status import Acceptance, ExecutorStatus, HoldReason, Inference, Refusal
 from groot_ros.execution.strategies import make_strategy
-from groot_ros.execution.trajectory_sender import TrajectorySender
-from groot_ros.execution.twist_sender import TwistSender
 from groot_ros.execution.urdf import UrdfLimits
 from groot_ros.observation import NANOSECONDS_PER_SECOND, ActionChunk
 
@@ -72,25 +68,24 @@ class Executor:
         self.map = CommandMap.from_contract(contract)
         self._contract = contract
         self._motion = contract.motion
-        self._hold_ns, self._clip_hold_ns = (
-            nanoseconds(contract.motion.hold_s),
-            nanoseconds(contract.motion.clip_hold_s),
-        )
+        self._hold_ns, self._clip_hold_ns = nanoseconds(self._motion.hold_s), nanoseconds(self._motion.clip_hold_s)
+        self._stopping_ns = self._hold_ns + nanoseconds(self._motion.hold_ramp_s)
         check_settings(contract, self.map, urdf)
         self._synchronous = contract.motion.mode == "synchronous"
         self._strategy = make_strategy(contract.motion)
         self._limits = {route.name: route_limits(contract, route, urdf) for route in self.map.routes}
-        self._senders = {route.name: self._sender(route) for route in self.map.routes}
+        self._senders = {
+            route.name: make_sender(route, self._limits[route.name], self._motion) for route in self.map.routes
+        }
         self.latency = LatencyWindow(size=contract.motion.latency_window, percentile=contract.motion.latency_percentile)
         self._schedule = Schedule(contract.motion, contract.period_ns, horizon, self.latency)
         self._epoch = 0
         self._now_ns: int | None = None
+        self._stands_ns: int | None = None
         self._plan: Plan | None = None
         self._chunk_stamp_ns = 0
         self._references: dict[str, Reference] = {}
-        self._measurement: Measurement | None = None
-        self._fresh_ns: int | None = None
-        self._newest_stamp_ns: int | None = None
+        self._sight = Sight(self._hold_ns)
         self._continues = False
         self._holding: HoldReason | None = HoldReason.NO_PLAN
         self._pending_hold = False
@@ -124,10 +119,7 @@ class Executor:
 
         """
         now_ns = self._tick(now_ns)
-        if self._measurement is None or stamp_ns >= self._measurement.stamp_ns:
-            self._measurement = self.map.measure(state, stamp_ns)
-        if complete and (self._newest_stamp_ns is None or stamp_ns > self._newest_stamp_ns):
-            self._newest_stamp_ns, self._fresh_ns = stamp_ns, now_ns
+        self._sight.note(self.map.measure(state, stamp_ns), now_ns, complete=complete)
 
     def inference_due(self, now_ns: int) -> bool:
         """Whether the next inference must start now so that its chunk arrives in time; False while one is running."""
@@ -137,7 +129,7 @@ class Executor:
     def begin_inference(self, observation_stamp_ns: int, now_ns: int) -> Inference:
         """Note that an inference starts, and cut its prefix from what is still to be executed."""
         now_ns = self._tick(now_ns)
-        inference = Inference(self._epoch, now_ns, observation_stamp_ns, self._measurement)
+        inference = Inference(self._epoch, now_ns, observation_stamp_ns, self._sight.measurement)
         if self._strategy.uses_prefix and self._continues and self._plan is not None and self.latency.known:
             inference = add_prefix(
                 inference,
@@ -197,7 +189,7 @@ class Executor:
         commands: list[Command] = []
         for name, sender in self._senders.items():
             if outputs is None or name in outputs:
-                commands += sender.commands(self._references.get(name), now_ns, self._measurement)
+                commands += sender.commands(self._references.get(name), now_ns, self._sight.measurement)
         return commands
 
     def hold(self, now_ns: int) -> list[Command]:
@@ -207,6 +199,7 @@ class Executor:
         """
         now_ns = self._tick(now_ns)
         self._epoch += 1
+        self._notice_what_moved(now_ns)
         self._drop(HoldReason.REQUESTED)
         self._pending_hold = False
         return self._hold_commands(now_ns, ramp=False)
@@ -219,7 +212,7 @@ class Executor:
         """Forget the plan and where the robot was, and refuse the inference in flight; the next commands are a hold."""
         self._tick(now_ns)
         self._epoch += 1
-        self._measurement = self._fresh_ns = self._newest_stamp_ns = None
+        self._sight.forget()
         if self._holding is None:
             self._drop(HoldReason.NO_PLAN)
         self._schedule.reset()
@@ -252,8 +245,8 @@ class Executor:
             seam_jump=self._seam_jump,
             chunks=self._chunks,
             holds=dict(self._holds),
-            clips=_added(sender.clips for sender in self._senders.values()),
-            slowed=_added(sender.slowed for sender in self._senders.values()),
+            clips=sum((sender.clips for sender in self._senders.values()), Counter()),
+            slowed=sum((sender.slowed for sender in self._senders.values()), Counter()),
             refusals=dict(self._refusals),
             last_refusal=self._last_refusal,
         )
@@ -276,12 +269,12 @@ class Executor:
             # The robot has waited: row 0 begins now, however long the inference took.
             new = self._new_plan(replace(chunk, stamp_ns=now_ns + self._contract.period_ns), inference)
             new = new.first(self._schedule.rows)
-            self._fresh_ns = now_ns
+            self._sight.renew(now_ns)
         else:
             sentence = expired_sentence(now_ns - chunk.stamp_ns, chunk.horizon, chunk.period_s)
             if sentence is not None:
                 return Acceptance(Refusal.EXPIRED, sentence)
-            if not self._is_fresh(now_ns):
+            if not self._sight.is_fresh(now_ns):
                 return Acceptance(
                     Refusal.NO_OBSERVATION, f"no fresh observation for {self._motion.hold_s} s: the chunk is too old"
                 )
@@ -289,27 +282,29 @@ class Executor:
         refusal = self._beyond_limit(new, now_ns)
         if refusal is not None:
             return refusal
-        ramps: dict[str, StartRamp | None] = {}
+        ramps = {name: reference.ramp for name, reference in self._references.items()}
         if self._holding is not None:
-            for route in self.map.routes:
-                first = route.values(new.at(now_ns))[0]
-                way = start_ramp(
-                    route,
-                    first,
-                    now_ns,
-                    self._motion,
-                    measurement=self._measurement,
-                    commanded=self._senders[route.name].commanded(now_ns),
-                )
-                if isinstance(way, Acceptance):
-                    return way
-                ramps[route.name] = way
-        else:
-            ramps = {name: reference.ramp for name, reference in self._references.items()}
+            starts = self._starts(new, now_ns)
+            if isinstance(starts, Acceptance):
+                return starts
+            for name, start in starts.items():
+                if start.moved_to is not None:
+                    self._senders[name].restart(start.moved_to, now_ns)
+            ramps = {name: start.ramp for name, start in starts.items()}
         self._join(new, ramps, now_ns)
         self._chunk_stamp_ns = chunk.stamp_ns
         self._schedule.accepted(chunk.stamp_ns, now_ns)
         return None
+
+    def _starts(self, new: Plan, now_ns: int) -> dict[str, Start] | Acceptance:
+        return gate(
+            {route.name: route.values(new.at(now_ns))[0] for route in self.map.routes},
+            now_ns,
+            self._motion,
+            routes=self.map.routes,
+            measurement=self._sight.measurement,
+            commanded={name: sender.commanded(now_ns) for name, sender in self._senders.items()},
+        )
 
     def _new_plan(self, chunk: ActionChunk, inference: Inference) -> Plan:
         plan = Plan.from_chunk(self.map.layout, chunk)
@@ -325,10 +320,10 @@ class Executor:
             # As far back as an observation may lie whose prefix is cut from this plan.
             self._plan = plan.since(now_ns - self._schedule.horizon * self._contract.period_ns)
         self._references = {
-            route.name: Reference(self._plan.select(route.columns, route.indices), _running(ramps[route.name], now_ns))
+            route.name: Reference(self._plan.select(route.columns, route.indices), running(ramps[route.name], now_ns))
             for route in self.map.routes
         }
-        self._holding = None
+        self._holding = self._stands_ns = None
         self._pending_hold = False
         self._continues = True
 
@@ -343,7 +338,7 @@ class Executor:
         return None
 
     def _reason_to_hold(self, now_ns: int) -> HoldReason | None:
-        if not self._is_fresh(now_ns):
+        if not self._sight.is_fresh(now_ns):
             return HoldReason.NO_OBSERVATION
         if self._plan is None or now_ns > self._plan.end_ns + self._hold_ns:
             return HoldReason.NO_PLAN
@@ -354,25 +349,34 @@ class Executor:
                 return HoldReason.CLIPPED
         return None
 
-    def _is_fresh(self, now_ns: int) -> bool:
-        return self._fresh_ns is not None and now_ns - self._fresh_ns <= self._hold_ns
-
     def _drop(self, reason: HoldReason) -> None:
         """Give up the plan; the commands of a hold are due."""
         if self._holding is None:
             self._holds[reason] += 1
             self._pending_hold = True
+            self._stands_ns = (self._now_ns or 0) + self._stopping_ns
         self._holding = reason
         self._plan, self._references, self._continues = None, {}, False
         self._schedule.plan_lost()
         if reason in {HoldReason.REQUESTED, HoldReason.CLOCK_JUMPED_BACK}:
             self._schedule.reset()
 
+    def _notice_what_moved(self, now_ns: int) -> None:
+        """A robot that stands, and that something else has moved, is held where it stands and not pulled back."""
+        if self._stands_ns is None or now_ns < self._stands_ns:
+            return
+        measurement = self._sight.measured_lately(now_ns)
+        for route in self.map.routes:
+            sender = self._senders[route.name]
+            moved = moved_to(route, self._motion, measurement=measurement, commanded=sender.commanded(now_ns))
+            if moved is not None:
+                sender.restart(moved, now_ns)
+
     def _hold_commands(self, now_ns: int, *, ramp: bool) -> list[Command]:
         return [
             command
             for sender in self._senders.values()
-            for command in sender.hold(now_ns, self._measurement, ramp=ramp)
+            for command in sender.hold(now_ns, self._sight.measurement, ramp=ramp)
         ]
 
     def _tick(self, now_ns: int) -> int:
@@ -382,29 +386,9 @@ class Executor:
         elif self._now_ns - now_ns > CLOCK_DISORDER_NS:
             self._now_ns = now_ns
             self._epoch += 1
-            self._measurement = self._fresh_ns = self._newest_stamp_ns = None
+            self._sight.forget()
             for sender in self._senders.values():
                 sender.forget(now_ns)
+            self._stands_ns = now_ns + self._stopping_ns
             self._drop(HoldReason.CLOCK_JUMPED_BACK)
         return self._now_ns
-
-    def _sender(self, route: Route) -> Sender:
-        limits, target = self._limits[route.name], route.target
-        if isinstance(target, JointTrajectoryOutput):
-            return TrajectorySender(route, target, limits, self._motion)
-        if isinstance(target, TwistOutput):
-            return TwistSender(route, target, limits, self._motion)
-        if isinstance(target, GripperCommandOutput):
-            return GripperSender(route, target, limits, self._motion)
-        return (SteppedSender if route.is_stepped else SampledSender)(route, limits, self._motion)
-
-
-def _running(ramp: StartRamp | None, now_ns: int) -> StartRamp | None:
-    return ramp if ramp is not None and now_ns < ramp.start_ns + ramp.duration_ns else None
-
-
-def _added(counters: Iterable[Counter[str]]) -> dict[str, int]:
-    total: Counter[str] = Counter()
-    for counter in counters:
-        total += counter
-    return dict(total)

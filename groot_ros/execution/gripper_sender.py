@@ -24,6 +24,7 @@ class GripperSender(Sender):
         super().__init__(route, limits, motion)
         self._target = target
         self._sent: Array | None = None
+        self._begins = True
 
     def commands(self, reference: Reference | None, now_ns: int, measurement: Measurement | None) -> list[Command]:
         """See :class:`Sender`."""
@@ -35,14 +36,20 @@ class GripperSender(Sender):
         limited = limit_rows(self.route.columns, self.limits, times, wanted, previous=None, previous_ns=now_ns)
         self.note(limited, now_ns)
         position = limited.rows[0]
-        if self._sent is not None and np.all(np.abs(position - self._sent) <= self._target.tolerance):
+        if (
+            not self._begins
+            and self._sent is not None
+            and np.all(np.abs(position - self._sent) <= self._target.tolerance)
+        ):
             return []
-        self._sent = position
+        self._sent, self._begins = position, False
         return [GripperCommand(self.route.name, self.route.names, position.copy(), self._target.max_effort)]
 
     def hold(self, now_ns: int, measurement: Measurement | None, *, ramp: bool) -> list[Command]:  # noqa: ARG002
         """Nothing: the goal that was sent is where the gripper holds, and letting go would drop the object."""
         self.clipped_since_ns = None
+        # Somebody may open the gripper meanwhile: the first goal after a hold goes out, whatever was sent last.
+        self._begins = True
         return []
 
     def commanded(self, now_ns: int) -> Array | None:  # noqa: ARG002 - it stands until the next goal
@@ -50,6 +57,9 @@ class GripperSender(Sender):
         return self._sent
 
     def forget(self, now_ns: int) -> None:
+        """See :class:`Sender`."""
+
+    def restart(self, values: Array, now_ns: int) -> None:
         """See :class:`Sender`."""
 
     def overhear(self, command: Command) -> None:

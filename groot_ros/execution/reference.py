@@ -28,6 +28,11 @@ class StartRamp:
     duration_ns: int
 
 
+def running(ramp: StartRamp | None, now_ns: int) -> StartRamp | None:
+    """The ramp, or None where it has ended."""
+    return ramp if ramp is not None and now_ns < ramp.start_ns + ramp.duration_ns else None
+
+
 @dataclass(frozen=True)
 class Reference:
     """The plan of one output.

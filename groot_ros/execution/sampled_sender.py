@@ -97,6 +97,11 @@ class SampledSender(Sender):
         """See :class:`Sender`."""
         self._sent_ns, self._velocity, self._stop = now_ns, np.zeros(len(self.route.names)), None
 
+    def restart(self, values: Array, now_ns: int) -> None:
+        """See :class:`Sender`."""
+        self.forget(now_ns)
+        self._sent = values
+
     def overhear(self, command: Command) -> None:
         """See :class:`Sender`."""
         if isinstance(command, ArrayCommand):

@@ -60,6 +60,10 @@ class Sender(ABC):
         """The clock jumped to ``now_ns``: what was sent last still holds, but its times mean nothing."""
 
     @abstractmethod
+    def restart(self, values: Array, now_ns: int) -> None:
+        """Something else has moved the robot to ``values (J,)``: it is no longer where it was sent last."""
+
+    @abstractmethod
     def overhear(self, command: Command) -> None:
         """Take a command of another process for the last one that was sent; nothing where none is remembered."""
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
 import numpy as np
+from numpy.typing import NDArray
 
 from groot_ros.contract.actions import Meaning
 from groot_ros.contract.outputs import GripperCommandOutput
@@ -14,32 +18,82 @@ from groot_ros.execution.status import Acceptance, Refusal
 from groot_ros.execution.twist_sender import pose_difference
 
 
-def start_ramp(
-    route: Route,
-    first: Array,
+@dataclass(frozen=True)
+class Start:
+    """How one output begins to move.
+
+    Attributes:
+        ramp: The way to a plan that begins elsewhere; None where it begins where the robot stands.
+        moved_to: Where the robot stands ``(J,)``, if something else has moved it since its last command.
+
+    """
+
+    ramp: StartRamp | None = None
+    moved_to: Array | None = None
+
+
+def gate(
+    first: Mapping[str, Array],
     now_ns: int,
     motion: Motion,
     *,
+    routes: Sequence[Route],
     measurement: Measurement | None,
-    commanded: Array | None,
-) -> StartRamp | Acceptance | None:
-    """How one output may begin to move.
+    commanded: Mapping[str, Array | None],
+) -> dict[str, Start] | Acceptance:
+    """How all outputs may begin to move, by their names, or why they must not.
 
     Args:
-        route: The output.
-        first: What the plan wants now ``(J,)``.
+        first: What the plan wants now of each output ``(J,)``.
         now_ns: The time.
         motion: The contract's tolerance and ramp.
+        routes: The outputs.
         measurement: Where the robot is.
-        commanded: What it was sent last, None if nothing.
-
-    Returns:
-        None when the plan begins where the robot stands, a ramp when it does not, a refusal when it must not begin.
+        commanded: What each output was sent last, None if nothing.
 
     """
-    # A gripper's action server moves at its own speed; velocities and deltas have no place to start from.
-    if isinstance(route.target, GripperCommandOutput) or route.rests_at_zero.all():
+    starts: dict[str, Start] = {}
+    for route in routes:
+        if not _has_place(route):
+            starts[route.name] = Start()
+            continue
+        stands = _stand(route, motion, measurement, commanded[route.name])
+        if isinstance(stands, Acceptance):
+            return stands
+        values, moved = stands
+        distance, name = _distance(route, values, first[route.name])
+        ramp = None
+        if distance > motion.start_tolerance:
+            if motion.start_ramp_s is None:
+                return Acceptance(
+                    Refusal.START_JUMP,
+                    f"output {route.name}: the first command would move {name} by {distance:.3f}, but start_tolerance "
+                    f"is {motion.start_tolerance:.3f}; bring the robot to where the policy begins, or set "
+                    "motion.start_ramp_s",
+                )
+            ramp = StartRamp(values, now_ns, nanoseconds(motion.start_ramp_s))
+        starts[route.name] = Start(ramp, values if moved else None)
+    return starts
+
+
+def moved_to(route: Route, motion: Motion, *, measurement: Measurement | None, commanded: Array | None) -> Array | None:
+    """Where a robot stands that something else has moved since its last command ``(J,)``; None if nothing has.
+
+    A robot that sags or lags by less than ``start_tolerance`` has not been moved. What is neither a position nor a pose
+    stays as it was commanded: a closed gripper stays closed.
+    """
+    measured = measurement.of(route) if measurement is not None else None
+    if measured is None or commanded is None or not _has_place(route):
         return None
+    if _distance(route, measured, commanded)[0] <= motion.start_tolerance:
+        return None
+    return measured if route.is_pose else np.where(_counted(route), measured, commanded)
+
+
+def _stand(
+    route: Route, motion: Motion, measurement: Measurement | None, commanded: Array | None
+) -> tuple[Array, bool] | Acceptance:
+    """Where an output sets out from ``(J,)``, and whether something else has moved it there."""
     measured = measurement.of(route) if measurement is not None else None
     if measured is None:
         return Acceptance(
@@ -47,19 +101,23 @@ def start_ramp(
             f"output {route.name}: motion must not begin, because where {', '.join(route.names)} stand is not "
             "measured; give the contract's state a group for them, and name it in the action's key state",
         )
-    start = measured
-    if commanded is not None and _distance(route, measured, commanded)[0] <= motion.start_tolerance:
-        start = commanded  # what was sent last, rather than the sag below it
-    distance, name = _distance(route, start, first)
-    if distance <= motion.start_tolerance:
-        return None
-    if motion.start_ramp_s is None:
-        return Acceptance(
-            Refusal.START_JUMP,
-            f"output {route.name}: the first command would move {name} by {distance:.3f}, but start_tolerance is "
-            f"{motion.start_tolerance:.3f}; bring the robot to where the policy begins, or set motion.start_ramp_s",
-        )
-    return StartRamp(start, now_ns, nanoseconds(motion.start_ramp_s))
+    moved = moved_to(route, motion, measurement=measurement, commanded=commanded)
+    if moved is not None:
+        return moved, True
+    # Rather from what was sent last than from the sag below it.
+    return (measured if commanded is None else commanded), False
+
+
+def _has_place(route: Route) -> bool:
+    """A gripper's action server moves at its own speed; velocities and deltas have no place to start from."""
+    return not isinstance(route.target, GripperCommandOutput) and not route.rests_at_zero.all()
+
+
+def _counted(route: Route) -> NDArray[np.bool_]:
+    """Which columns ``(J,)`` say where the robot is: positions, but no two-position grippers."""
+    counted = np.array([meaning is Meaning.POSITION for meaning in route.meanings])
+    counted[list(route.levels)] = False
+    return counted
 
 
 def _distance(route: Route, start: Array, end: Array) -> tuple[float, str]:
@@ -70,8 +128,6 @@ def _distance(route: Route, start: Array, end: Array) -> tuple[float, str]:
         name = max(parts, key=lambda part: parts[part])
         return parts[name], name
     change = np.abs(route.columns.difference(start[None], end[None])[0])
-    counted = np.array([meaning is Meaning.POSITION for meaning in route.meanings])
-    counted[list(route.levels)] = False
-    change[~counted] = 0.0
+    change[~_counted(route)] = 0.0
     worst = int(np.argmax(change))
     return float(change[worst]), route.names[worst]

@@ -108,6 +108,11 @@ class TrajectorySender(Sender):
             self._times, self._rows = np.array([now_ns], dtype=np.int64), self._rows[-1:]
         self._reference, self._resend_ns = None, 0
 
+    def restart(self, values: Array, now_ns: int) -> None:
+        """See :class:`Sender`."""
+        self._times, self._rows = np.array([now_ns], dtype=np.int64), values[None]
+        self._reference = None
+
     def overhear(self, command: Command) -> None:
         """See :class:`Sender`."""
         if isinstance(command, TrajectoryCommand):

@@ -54,6 +54,9 @@ class TwistSender(Sender):
     def forget(self, now_ns: int) -> None:
         """See :class:`Sender`."""
 
+    def restart(self, values: Array, now_ns: int) -> None:
+        """See :class:`Sender`."""
+
     def overhear(self, command: Command) -> None:
         """See :class:`Sender`."""
 

@@ -14,12 +14,14 @@ from groot_ros.execution.commands import ArrayCommand
 from groot_ros.execution.executor import Executor
 from groot_ros.execution.status import HoldReason, Refusal
 
+SPEED_LIMITS = {"joints": {name: {"position": [-4.0, 4.0], "velocity": 1.0} for name in JOINTS}}
 RAMP = np.arange(16.0)[:, None] * np.array([0.02, -0.01])
 
 
-def moving(output, **motion) -> Executor:
+def moving(output, limits="none", **motion) -> Executor:
     motion = {"strategy": "replace", "hold_s": 0.3, "hold_ramp_s": 0.2, **motion}
-    executor = Executor(arm_contract(outputs={"arm": output}, motion=motion), horizon=16)
+    contract = arm_contract(outputs={"arm": output}, limits=limits, motion=motion)
+    executor = Executor(contract, horizon=16)
     observe(executor, [0, 0], 0)
     assert deliver(executor, RAMP, stamp_ns=0, now_ns=0).accepted
     return executor
@@ -207,3 +209,73 @@ def test_after_a_hold_motion_begins_where_the_robot_was_held():
     assert deliver(executor, np.tile(held + 0.03, (16, 1)), stamp_ns=SECOND, now_ns=SECOND).accepted
     (command,) = executor.commands(SECOND + 1)
     assert command.values == pytest.approx(held + 0.03, abs=1e-6), "near enough to need no ramp"
+
+
+def values_of(command) -> np.ndarray:
+    return np.atleast_2d(command.values if hasattr(command, "values") else command.positions)
+
+
+def held_and_moved(output, place, **motion) -> Executor:
+    """Held, at rest for a second, and then put elsewhere by a hand or another controller."""
+    executor = moving(output, SPEED_LIMITS, start_tolerance=0.05, **motion)
+    run(executor, 0, 2 * SECOND, seen=False)
+    observe(executor, place, 2 * SECOND)
+    return executor
+
+
+BOTH = pytest.mark.parametrize("output", [array(), trajectory()], ids=["array", "trajectory"])
+AWAY = st.sampled_from([1.0, -1.0]).flatmap(lambda sign: st.floats(0.5, 2.0).map(lambda way: sign * way))
+
+
+@BOTH
+@FEW
+@given(place=st.tuples(AWAY, AWAY))
+def test_a_robot_that_was_moved_while_held_goes_on_from_where_it_stands_and_is_not_pulled_back(output, place):
+    executor = held_and_moved(output, place)
+    assert deliver(executor, np.tile(place, (16, 1)), stamp_ns=2 * SECOND, now_ns=2 * SECOND).accepted
+    sent = [command for tick in range(10) for command in executor.commands(2 * SECOND + tick * 10_000_000)]
+    assert sent
+    for command in sent:
+        np.testing.assert_allclose(values_of(command), np.tile(place, (len(values_of(command)), 1)), atol=1e-6)
+
+
+@BOTH
+def test_the_ramp_of_a_robot_that_was_moved_begins_where_it_stands(output):
+    place = np.array([1.0, -1.0])
+    executor = held_and_moved(output, place, start_ramp_s=0.5)
+    assert deliver(executor, np.tile(place + 0.2, (16, 1)), stamp_ns=2 * SECOND, now_ns=2 * SECOND).accepted
+    for tick in range(1, 10):
+        for command in executor.commands(2 * SECOND + tick * 10_000_000):
+            assert np.all(values_of(command) >= place - 1e-6)
+            assert np.all(values_of(command) <= place + 0.2 + 1e-6)
+
+
+@BOTH
+def test_a_stop_holds_a_robot_that_was_moved_where_it_stands(output):
+    (stop,) = held_and_moved(output, [1.0, -1.0]).hold(2 * SECOND)
+    assert values_of(stop)[-1] == pytest.approx([1.0, -1.0], abs=1e-6)
+
+
+@BOTH
+def test_a_stop_does_not_give_way_to_a_robot_that_sags_or_is_not_seen_any_more(output):
+    sent = run(executor := moving(output, start_tolerance=0.05), 0, 2 * SECOND, seen=False)
+    held = values_of(sent[-1][1])[-1]
+    observe(executor, held - 0.04, 2 * SECOND)
+    assert values_of(executor.hold(2 * SECOND)[0])[-1] == pytest.approx(held, abs=1e-6)
+    observe(executor, held - 1.0, 3 * SECOND)
+    long_after = executor.hold(10 * SECOND)[0]
+    assert values_of(long_after)[-1] == pytest.approx(held, abs=1e-6), "it may have been moved again since"
+
+
+@BOTH
+def test_a_stop_in_motion_does_not_jump_back_to_a_robot_that_lags_behind(output):
+    executor = moving(output, start_tolerance=0.05)
+    for now in range(0, 300_000_000, 10_000_000):
+        observe(executor, [0, 0], now)
+        executor.commands(now)
+    before = executor.commanded("arm", 300_000_000)
+    assert before[0] > 0.1
+    (stop,) = executor.hold(300_000_000)
+    (again,) = executor.hold(310_000_000)
+    for command in (stop, again):
+        assert values_of(command)[-1][0] >= before[0] - 1e-6
