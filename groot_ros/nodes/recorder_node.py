@@ -169,11 +169,6 @@ class RecorderNode(Node):
             return
         if done is not None:
             self._finished(done)
-        elif self.session.is_recording and not self._doubt_said:
-            doubt = self.session.disk_doubt()
-            if doubt is not None:
-                self._doubt_said = True
-                self._say(doubt)
 
     def destroy_node(self) -> None:
         """Take the ears down with it."""
@@ -193,6 +188,11 @@ class RecorderNode(Node):
             return
         if done is not None:
             self._finished(done)
+        elif self.session.is_recording and not self._doubt_said:
+            doubt = self.session.disk_doubt()
+            if doubt is not None:
+                self._doubt_said = True
+                self._say(doubt)
 
     def _finished(self, done: FinishedEpisode) -> str:
         sentence = f"{done.bag.name}: {done.duration_s:.1f} s, {done.messages} messages"

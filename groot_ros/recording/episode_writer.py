@@ -83,7 +83,8 @@ class EpisodeWriter:
         if self.fault is not None:
             return
         if self.backlog_bytes > LARGEST_BACKLOG:
-            self.fault = f"the disk is too slow: {self.backlog_bytes >> 20} MB wait to be written to {self.folder}"
+            waiting = f"{self.backlog_bytes >> 20} MB wait to be written to {self.folder}"
+            self.fault = f"the disk is too slow, or the machine too busy: {waiting}"
             return
         self._taken += len(data)
         self._queue.append((self._channels[topic], received_ns, data))

@@ -130,8 +130,9 @@ class RecordingSession:
         ways = "record fewer or compressed images, or to another disk"
         if self.backlog_bytes > LARGE_BACKLOG:
             return (
-                f"the disk of {self.folder} falls behind the {rate / 1e6:.0f} MB/s of the streams: "
-                f"{self.backlog_bytes / 1e6:.0f} MB wait, at {LARGEST_BACKLOG / 1e6:.0f} MB the episode ends; {ways}"
+                f"writing to {self.folder} falls behind the {rate / 1e6:.0f} MB/s of the streams: "
+                f"{self.backlog_bytes / 1e6:.0f} MB wait, at {LARGEST_BACKLOG / 1e6:.0f} MB the episode ends; "
+                f"the disk is slow or the machine busy: {ways}, or end what else runs here"
             )
         if self.disk_bytes_per_s is not None and rate > self.disk_bytes_per_s:
             return (

@@ -10,13 +10,16 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("rclpy")
-pytestmark = [pytest.mark.dds, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.dds, pytest.mark.timeout(600)]
 
 from support.ros import isolate, own_domain  # noqa: E402
 
 from groot_ros.checkpoint import write_tiny_checkpoint  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
+
+
+BUSY = "is the machine busy with something else?"
 
 
 def demo(output: Path, *options: str) -> subprocess.CompletedProcess[str]:
@@ -26,8 +29,17 @@ def demo(output: Path, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=200, check=False)
 
 
+def demo_on_a_calm_machine(output: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Twelve seconds in which the demo itself does not say that the machine was too busy to judge it."""
+    for _ in range(3):
+        done = demo(output, *options)
+        if BUSY not in " ".join(done.stdout.split()):
+            return done
+    pytest.skip("this machine is too busy: three demos in a row got too little of it to be judged")
+
+
 def test_the_shipped_policy_reaches_targets_and_the_account_of_it_is_written(tmp_path):
-    done = demo(tmp_path / "demo")
+    done = demo_on_a_calm_machine(tmp_path / "demo")
     assert done.returncode == 0, done.stdout + done.stderr
     for words in ("targets reached", "observations", "refusals", "latency, capture to chunk", "rows executed"):
         assert words in done.stdout
@@ -41,7 +53,7 @@ def test_the_shipped_policy_reaches_targets_and_the_account_of_it_is_written(tmp
 
 def test_untrained_weights_move_the_robot_as_they_say_and_it_is_said_that_they_reach_nothing(tmp_path):
     checkpoint = write_tiny_checkpoint(tmp_path / "checkpoint")
-    done = demo(tmp_path / "demo", "--checkpoint", str(checkpoint))
+    done = demo_on_a_calm_machine(tmp_path / "demo", "--checkpoint", str(checkpoint))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "without purpose" in done.stdout
     assert json.loads((tmp_path / "demo" / "summary.json").read_text())["targets_reached"] == 0

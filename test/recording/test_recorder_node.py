@@ -129,7 +129,7 @@ def recorded(tmp_path_factory):
         )
         ok, sentence = call(listener, "start")
         assert ok, sentence
-        assert "recording episode_000000: move the gripper to the target" in sentence
+        assert "recording episode_000000: reach the target" in sentence
         assert call(listener, "start") == (
             False,
             "episode_000000 is being recorded already: stop or discard it first",
@@ -200,14 +200,14 @@ def test_what_was_recorded_is_read_and_appended_to_by_the_real_lerobot_and_passe
         assert "FAIL" not in severities.values(), done.stdout
     seen = peer(tmp_path, "append", root, 1, 10)
     assert seen["lengths"] == [*lengths, 10]
-    assert seen["tasks"] == ["move the gripper to the target", "appended"]
+    assert seen["tasks"] == ["reach the target", "appended"]
     for sample in seen["samples"]:
         episode, row = sample["episode"], sample["row"]
         if episode == len(lengths):
             continue
         np.testing.assert_array_equal(sample["state"], dataset.column(episode, "observation.state")[row])
         np.testing.assert_array_equal(sample["action"], dataset.column(episode, "action")[row])
-        assert sample["task"] == "move the gripper to the target"
+        assert sample["task"] == "reach the target"
         for camera in ("front", "wrist"):
             (frame,) = dataset.frames(episode, camera, [row])
             assert sample["sums"][f"observation.images.{camera}"] == int(frame.astype(np.int64).sum())

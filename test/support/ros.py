@@ -21,6 +21,7 @@ ROOT = Path(__file__).parents[2]
 PROFILE = str(ROOT / "config" / "fastdds_shared_memory.xml")
 # Long, since a busy machine is slow to start processes and nobody waits longer than it takes.
 DEADLINE_S = 60.0
+SETTLING_S = 0.5
 
 
 def isolate(domain_id: int, log_folder: Path) -> None:
@@ -66,6 +67,7 @@ class Listener:
         self.executor = SingleThreadedExecutor(context=self.context)
         self.executor.add_node(self.node)
         self.heard: dict[str, list[Any]] = {}
+        self._clients: dict[str, Any] = {}
 
     def listen(self, message_type: type, topic: str, qos: Any) -> list[Any]:
         """Subscribe; the list that is returned fills while the listener waits."""
@@ -92,12 +94,14 @@ class Listener:
 
     def call(self, service_type: type, name: str, request: Any) -> Any:
         """Call a service and return its response."""
-        client = self.node.create_client(service_type, name)
-        self.wait_for(client.service_is_ready, f"service {name}")
+        client = self._clients.get(name) or self.node.create_client(service_type, name)
+        self._clients[name] = client
+        if not client.service_is_ready():
+            self.wait_for(client.service_is_ready, f"service {name}")
+            # Ready says that the client has found the server; an answer before the server has found the client is lost.
+            self.spin(SETTLING_S)
         future = client.call_async(request)
-        self.wait_for(future.done, f"answer of {name}")
-        self.node.destroy_client(client)
-        return future.result()
+        return self.wait_for(lambda: future.done() and future.result(), f"answer of {name}")
 
     def close(self) -> None:
         """Take the node down."""
