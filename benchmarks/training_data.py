@@ -1,15 +1,18 @@
-"""What preparing training data costs the training process itself, and how fast it is in all.
+"""What preparing training data costs the training process itself, and how fast it is in all, beside LeRobot.
 
 A dataset of 2 cameras, 640x480, is written to a temporary folder. Workers make batches of 32 in the released models'
 geometry (cv2, shortest edge 256, crop 0.95). First this process pretends to compute, and what it waits for data is its
-own cost; then it takes batches as fast as they come. LeRobot 0.6.1's preprocessor takes 16.2 ms an observation of such
-a batch on its main thread (cv2 geometry, 2 threads, uint8 frames that are decoded already). Run it on a calm machine:
-``python benchmarks/training_data.py``.
+own cost; then it takes batches as fast as they come. In turns with it LeRobot's preprocessor makes batches of 32 from
+frames that are decoded already, as it does on the main thread of its training, so that its decoding costs it nothing
+here. On a calm machine::
+
+    GROOT_LEROBOT_PYTHON=/path/to/environment/bin/python python -m benchmarks.training_data
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import tempfile
 import time
@@ -18,6 +21,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from benchmarks.speed import CAMERAS, TAG, Worker, geometry_checkpoint
 from groot_ros.checkpoint import open_checkpoint, write_tiny_checkpoint
 from groot_ros.dataset.reader import open_dataset
 from groot_ros.dataset.spec import DatasetSpec
@@ -33,7 +37,8 @@ from groot_ros.training.loader import BatchLoader
 from groot_ros.training.order import SampleOrder
 
 BATCH = 32
-LEROBOT_MS_PER_OBSERVATION = 16.2
+SKIPPED = 3
+"""The first batches wait for the workers to start."""
 GROUPS = {"single_arm": ("shoulder", "elbow"), "gripper": ("gripper",)}
 
 
@@ -79,30 +84,59 @@ def take_batches(maker: BatchMaker, options: argparse.Namespace, compute_s: floa
     return waits, marks
 
 
+def batch_maker(folder: Path) -> BatchMaker:
+    """The data road of a training on a fresh dataset."""
+    write_frames(folder / "dataset", episodes=4, rows=60)
+    base = open_checkpoint(write_tiny_checkpoint(folder / "base", image_edge=256, crop_fraction=0.95))
+    processor = Processor(base, "new_embodiment")
+    windows = TrainingWindows(open_dataset(folder / "dataset"), window_spec(processor.embodiment.modalities, None))
+    draws = DrawOptions.of(base.processor, base.config, seed=0, frames=2)
+    return BatchMaker(windows, processor, draws, state_dropout=0.2, input_format=ImageInputFormat.UINT8_0_255)
+
+
+def peer_worker(python: str, folder: Path, threads: int) -> Worker:
+    """LeRobot with its preprocessor ready and warm."""
+    checkpoint = geometry_checkpoint(folder / "peer", "cv2")
+    worker = Worker(python, "speed_peer.py", threads)
+    backbone = str(open_checkpoint(checkpoint).backbone.directory)
+    worker.ask("open", checkpoint=str(checkpoint), tag=TAG, threads=threads, backbone=backbone, cameras=CAMERAS)
+    worker.ask("preprocess", batch=BATCH, runs=1)
+    return worker
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--batches", type=int, default=12)
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=3, help="ours and LeRobot's take turns so often")
+    parser.add_argument("--threads", type=int, default=2, help="of LeRobot's process")
     parser.add_argument("--compute-s", type=float, default=2.0, help="pretended work of the device a batch")
     options = parser.parse_args()
+    python = os.environ.get("GROOT_LEROBOT_PYTHON")
     with tempfile.TemporaryDirectory() as folder:
-        write_frames(Path(folder) / "dataset", episodes=4, rows=60)
-        base = open_checkpoint(write_tiny_checkpoint(Path(folder) / "base", image_edge=256, crop_fraction=0.95))
-        processor = Processor(base, "new_embodiment")
-        windows = TrainingWindows(
-            open_dataset(Path(folder) / "dataset"), window_spec(processor.embodiment.modalities, None)
-        )
-        draws = DrawOptions.of(base.processor, base.config, seed=0, frames=2)
-        maker = BatchMaker(windows, processor, draws, state_dropout=0.2, input_format=ImageInputFormat.UINT8_0_255)
-        waits, _ = take_batches(maker, options, options.compute_s)
-        _, marks = take_batches(maker, options, 0.0)
-    skipped = 3  # the first batches wait for the workers to start
-    own_ms = 1000 * statistics.median(waits[skipped:-1]) / BATCH
-    rate = BATCH / statistics.median(np.diff(marks)[skipped:])
-    print(f"{options.workers} workers, batches of {BATCH}, 2 cameras 640x480, video decoded and augmented:")
-    print(f"  the training process spends {own_ms:.3f} ms an observation ({own_ms / LEROBOT_MS_PER_OBSERVATION:.1%} of")
-    print(f"  LeRobot's {LEROBOT_MS_PER_OBSERVATION} ms, without its decoding)")
-    print(f"  {rate:.1f} samples/s in all; LeRobot's preprocessor alone {1000 / LEROBOT_MS_PER_OBSERVATION:.1f}")
+        maker = batch_maker(Path(folder))
+        peer = peer_worker(python, Path(folder), options.threads) if python else None
+        waits: list[float] = []
+        between: list[float] = []
+        theirs: list[float] = []
+        for _ in range(options.rounds):
+            waits += take_batches(maker, options, options.compute_s)[0][SKIPPED:-1]
+            between += np.diff(take_batches(maker, options, 0.0)[1])[SKIPPED:].tolist()
+            if peer is not None:
+                theirs += peer.ask("preprocess", batch=BATCH, runs=3)["seconds"]
+        if peer is not None:
+            peer.close()
+    own_ms = 1000 * statistics.median(waits) / BATCH
+    rate = BATCH / statistics.median(between)
+    print(f"{options.workers} workers, batches of {BATCH}, 2 cameras 640x480, video decoded and augmented; medians:")
+    print(f"  the training process spends {own_ms:.3f} ms an observation on data; {rate:.1f} samples/s in all")
+    if not theirs:
+        print("  LeRobot was not measured: GROOT_LEROBOT_PYTHON names no interpreter")
+        return
+    peer_ms = 1000 * statistics.median(theirs) / BATCH
+    print(f"  LeRobot's preprocessor, no decoding: {peer_ms:.2f} ms an observation, {1000 / peer_ms:.1f} samples/s")
+    share, times = own_ms / peer_ms, rate * peer_ms / 1000
+    print(f"  ours by theirs: {share:.1%} of the training process's time, {times:.2f} times the samples/s")
 
 
 if __name__ == "__main__":

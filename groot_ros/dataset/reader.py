@@ -12,19 +12,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from groot_ros.dataset.episodes import EpisodeEntry, episodes_v2, episodes_v3
 from groot_ros.dataset.files import read_json, read_json_lines
 from groot_ros.dataset.layout import (
     GROOT_VIEW,
     INFO_FILE,
     MODALITY_FILE,
-    V2_PATHS,
-    V3_PATHS,
     DatasetInfo,
     LayoutVersion,
     read_info,
 )
-from groot_ros.dataset.metadata_v2 import EPISODES_FILE, TASKS_FILE, read_v2_tasks
-from groot_ros.dataset.metadata_v3 import read_episode_rows, read_tasks
+from groot_ros.dataset.metadata_v2 import TASKS_FILE, read_v2_tasks
+from groot_ros.dataset.metadata_v3 import read_tasks
 from groot_ros.dataset.modality import (
     TASK_COLUMN,
     Modality,
@@ -42,32 +41,6 @@ from groot_ros.errors import DatasetError
 _OPEN_VIDEOS = 64  # that are kept open for the next access
 _KEPT_STAMPS = 512  # episodes
 _KEPT_ROW_BYTES = 256 << 20  # of tables, so that short episodes are read once and not for every sample of them
-
-
-@dataclass(frozen=True)
-class EpisodeEntry:
-    """Where an episode lies.
-
-    Attributes:
-        index: Its number.
-        length: Rows.
-        tasks: Its tasks in words.
-        data_file: Parquet file with its rows.
-        first_row: Its first row in that file.
-        video_files: Video feature to file.
-        video_starts_s: Video feature to the time of its first frame in that file; empty where files hold one episode.
-        stamps_file: Where its source stamps lie, if it has any.
-
-    """
-
-    index: int
-    length: int
-    tasks: tuple[str, ...]
-    data_file: Path
-    first_row: int
-    video_files: dict[str, Path]
-    video_starts_s: dict[str, float]
-    stamps_file: Path
 
 
 @dataclass
@@ -324,10 +297,10 @@ def open_dataset(root: Path | str, modality: Modality | None = None) -> Dataset:
     root = Path(root)
     info = read_info(root)
     if info.version is LayoutVersion.V3_0:
-        tasks, episodes = read_tasks(root), _episodes_v3(root, info)
+        tasks, episodes = read_tasks(root), episodes_v3(root, info)
     else:
         tasks = read_v2_tasks(read_json_lines(root / TASKS_FILE, ("task_index", "task")))
-        episodes = _episodes_v2(root, info)
+        episodes = episodes_v2(root, info)
     return Dataset(root, info, modality or _find_modality(root, info), tasks, episodes)
 
 
@@ -336,76 +309,6 @@ def _find_modality(root: Path, info: DatasetInfo) -> Modality:
         if path.exists():
             return parse_modality(read_json(path), str(path), info.features)
     return whole_columns(info.features)
-
-
-def _video_features(info: DatasetInfo) -> list[str]:
-    return [name for name, feature in info.features.items() if feature["dtype"] == "video"]
-
-
-def _episodes_v3(root: Path, info: DatasetInfo) -> list[EpisodeEntry]:
-    rows = read_episode_rows(root, info.total_episodes)
-    first_of_file: dict[tuple[int, int], int] = {}
-    for row in rows:
-        place = (row["data/chunk_index"], row["data/file_index"])
-        first_of_file[place] = min(first_of_file.get(place, row["dataset_from_index"]), row["dataset_from_index"])
-    episodes = []
-    for row in rows:
-        chunk, number = row["data/chunk_index"], row["data/file_index"]
-        features = [name for name in _video_features(info) if f"videos/{name}/file_index" in row]
-        episodes.append(
-            EpisodeEntry(
-                index=row["episode_index"],
-                length=row["length"],
-                tasks=tuple(row["tasks"]),
-                data_file=root / info.file(info.data_path, chunk=chunk, number=number),
-                first_row=row["dataset_from_index"] - first_of_file[chunk, number],
-                video_files={
-                    name: root
-                    / info.file(
-                        info.video_path or V3_PATHS.video,
-                        chunk=row[f"videos/{name}/chunk_index"],
-                        number=row[f"videos/{name}/file_index"],
-                        video_key=name,
-                    )
-                    for name in features
-                },
-                video_starts_s={name: row[f"videos/{name}/from_timestamp"] for name in features},
-                stamps_file=root / info.file(V3_PATHS.stamps, chunk=chunk, number=number),
-            )
-        )
-    return episodes
-
-
-def _episodes_v2(root: Path, info: DatasetInfo) -> list[EpisodeEntry]:
-    path = root / EPISODES_FILE
-    records = read_json_lines(path, ("episode_index", "tasks", "length"))
-    lines = sorted(records, key=lambda line: int(line["episode_index"]))[: info.total_episodes]
-    if [line["episode_index"] for line in lines] != list(range(info.total_episodes)):
-        msg = f"{path} must have one line for each of the {info.total_episodes} episodes of {INFO_FILE}"
-        raise DatasetError(msg)
-    # Within the GR00T view everything lies in the dataset around it, and so do the stamps.
-    stamps = V2_PATHS.stamps if not info.data_path.startswith("../") else "../" + V3_PATHS.stamps
-    episodes = []
-    for line in lines:
-        number = int(line["episode_index"])
-        chunk = number // info.chunks_size
-        episodes.append(
-            EpisodeEntry(
-                index=number,
-                length=int(line["length"]),
-                tasks=tuple(line["tasks"]),
-                data_file=root / info.file(info.data_path, chunk=chunk, number=number),
-                first_row=0,
-                video_files={
-                    name: root
-                    / info.file(info.video_path or V2_PATHS.video, chunk=chunk, number=number, video_key=name)
-                    for name in _video_features(info)
-                },
-                video_starts_s={},
-                stamps_file=root / info.file(stamps, chunk=chunk, number=number),
-            )
-        )
-    return episodes
 
 
 def _missing_video(path: Path, feature: str) -> str:

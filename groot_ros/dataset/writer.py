@@ -6,7 +6,6 @@ Order of an episode: rows, videos and stamps get their final names, then the tab
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 from collections.abc import Iterator, Mapping
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from groot_ros.dataset.column_statistics import episode_entry
+from groot_ros.dataset.directory_lock import lock_directory
 from groot_ros.dataset.files import read_json, sync_directory, unwritable, write_json
 from groot_ros.dataset.image_statistics import ImageHistogram
 from groot_ros.dataset.layout import (
@@ -82,7 +82,7 @@ class DatasetWriter:
         self._features = spec.features()
         self._cameras = [name for name, feature in self._features.items() if feature["dtype"] == "video"]
         self._paths = V3_PATHS if version is LayoutVersion.V3_0 else V2_PATHS
-        self._lock = _lock(root)
+        self._lock = lock_directory(root)
         try:
             existing = self._check_existing(version)
             self._v3 = MetadataV3(root, spec) if version is LayoutVersion.V3_0 else None
@@ -355,22 +355,6 @@ class DatasetWriter:
         return self._root / template.format(
             chunk_index=chunk, file_index=index, episode_chunk=chunk, episode_index=index, video_key=camera
         )
-
-
-def _lock(root: Path) -> int:
-    """Lock the directory itself; closing it lets others in, and so does the end of the process, however it ends."""
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-        lock = os.open(root, os.O_RDONLY)
-    except OSError as error:
-        raise unwritable(root, error) from error
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(lock)
-        msg = f"{root} is being written by another process: wait until it has ended"
-        raise DatasetError(msg) from error
-    return lock
 
 
 def _is_ours(name: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from groot_ros.evaluation.sentences import figure, times
@@ -32,14 +32,22 @@ LOWEST_AGREEMENT = 0.8
 
 @dataclass(frozen=True)
 class Reason:
-    """Why."""
+    """Why.
+
+    Attributes:
+        level: How grave it is.
+        sentence: What was found, with its figures.
+        moments: What to look at in the episodes: ``hold``, ``chunk`` (refused), ``observation`` (missing), ``error``.
+
+    """
 
     level: str
     sentence: str
+    moments: str | None = None
 
 
 def judge(report: dict[str, Any]) -> dict[str, Any]:
-    """The verdict over all else in a report: ``{level, headline, reasons: [{level, sentence}]}``, worst first."""
+    """The verdict over all else in a report: level, headline, and the reasons (see :class:`Reason`), worst first."""
     reasons = [
         *_data(report),
         *_errors(report),
@@ -53,7 +61,7 @@ def judge(report: dict[str, Any]) -> dict[str, Any]:
     return {
         "level": level,
         "headline": HEADLINES[level],
-        "reasons": [{"level": reason.level, "sentence": reason.sentence} for reason in reasons],
+        "reasons": [asdict(reason) for reason in reasons],
     }
 
 
@@ -76,7 +84,7 @@ def _data(report: dict[str, Any]) -> list[Reason]:
     lost = observations["not_ready"]
     if lost["total"]:
         kinds = ", ".join(f"{reason.replace('_', ' ')} {count}" for reason, count in lost.items() if reason != "total")
-        reasons.append(Reason(LOOK, f"observations failed to come {times(lost['total'])} ({kinds})"))
+        reasons.append(Reason(LOOK, f"observations failed to come {times(lost['total'])} ({kinds})", "observation"))
     return reasons
 
 
@@ -103,13 +111,13 @@ def _errors(report: dict[str, Any]) -> list[Reason]:
             (better if error < baseline else worse).append(f"{words} ({figure(baseline)})")
         sentence = f"{group}: the mean absolute error is {figure(error)}"
         if worse:
-            reasons.append(Reason(STOP, f"{sentence}, no better than {' and '.join(worse)}"))
+            reasons.append(Reason(STOP, f"{sentence}, no better than {' and '.join(worse)}", "error"))
         else:
             reasons.append(Reason(GOOD, f"{sentence}, better than {' and '.join(better)}" if better else sentence))
         spans = [span for span in report["ranges"][group].values() if span]
         if spans and error > LARGEST_ERROR * sum(spans) / len(spans):
             share = error / (sum(spans) / len(spans))
-            reasons.append(Reason(LOOK, f"{group}: this error is {share:.0%} of the range in which it moves"))
+            reasons.append(Reason(LOOK, f"{group}: this error is {share:.0%} of the range in which it moves", "error"))
     for name, gripper in report["metrics"]["gripper"].items():
         if gripper["agreement"] is not None and gripper["agreement"] < LOWEST_AGREEMENT:
             reasons.append(
@@ -137,12 +145,16 @@ def _motion(report: dict[str, Any]) -> list[Reason]:
         )
         share = refused["total"] / max(metrics["chunks"], 1)
         level = STOP if share > MOST_REFUSED else LOOK
-        reasons.append(Reason(level, f"{share:.0%} of the chunks were refused ({kinds}): they would not be executed"))
+        reasons.append(
+            Reason(level, f"{share:.0%} of the chunks were refused ({kinds}): they would not be executed", "chunk")
+        )
     if metrics["holds"]["total"]:
         kinds = ", ".join(
             f"{reason.replace('_', ' ')} {count}" for reason, count in metrics["holds"].items() if reason != "total"
         )
-        reasons.append(Reason(LOOK, f"the robot would have been held {times(metrics['holds']['total'])} ({kinds})"))
+        reasons.append(
+            Reason(LOOK, f"the robot would have been held {times(metrics['holds']['total'])} ({kinds})", "hold")
+        )
     clipped = {joint: count for joint, count in metrics["clips"].items() if joint != "total" and count}
     if clipped:
         worst = max(clipped, key=lambda joint: clipped[joint])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import rclpy
@@ -15,7 +16,7 @@ from groot_ros.demo.following import follow
 from groot_ros.demo.picture import draw_following
 from groot_ros.demo.summary import DemoSummary, summarise
 from groot_ros.errors import GrootError
-from groot_ros.nodes.demo_policy import POLICY
+from groot_ros.nodes.demo_policy import POLICY, watch
 from groot_ros.nodes.demo_processes import Companion, companions, isolate, policy_command, ros_arguments
 from groot_ros.nodes.demo_recorder import DemoRecorder
 
@@ -63,7 +64,7 @@ def run_demo(options: DemoOptions) -> DemoSummary:
     recorder = DemoRecorder()
     try:
         with companions(_commands(options), options.output) as processes:
-            recorder.alive = lambda: _check(recorder, processes)
+            recorder.alive = partial(watch, recorder.policy, processes)
 
             def wait_for(heard: Sequence[object], what: str, source: Companion) -> None:
                 if not recorder.wait_until(lambda: bool(heard), START_DEADLINE_S):
@@ -102,9 +103,3 @@ def _commands(options: DemoOptions) -> dict[str, list[str]]:
             seed=options.seed,
         ),
     }
-
-
-def _check(recorder: DemoRecorder, processes: Mapping[str, Companion]) -> None:
-    recorder.policy.check()
-    for process in processes.values():
-        process.check()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
 
 from groot_ros.errors import GrootError
+from groot_ros.nodes.demo_processes import Companion
 from groot_ros.nodes.demo_waiting import WaitingNode
 
 POLICY = "groot_policy"
@@ -53,3 +56,10 @@ class PolicyHandle:
         if not response.success:
             msg = f"{POLICY} does not {'enable' if on else 'disable'}: {response.message}"
             raise GrootError(msg)
+
+
+def watch(policy: PolicyHandle, processes: Mapping[str, Companion]) -> None:
+    """Raise GrootError where the policy cannot work, or a process of the demo has ended."""
+    policy.check()
+    for process in processes.values():
+        process.check()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,8 +23,8 @@ from groot_ros.demo.scene import VIEWS
 from groot_ros.demo.trials import ReachJudge, Trial, TrialsReport
 from groot_ros.errors import GrootError
 from groot_ros.nodes.demo_episodes import UNHURRIED_ARM, EpisodeNode
-from groot_ros.nodes.demo_policy import POLICY, PolicyHandle
-from groot_ros.nodes.demo_processes import Companion, companions, isolate, policy_command, ros_arguments
+from groot_ros.nodes.demo_policy import POLICY, PolicyHandle, watch
+from groot_ros.nodes.demo_processes import companions, isolate, policy_command, ros_arguments
 from groot_ros.nodes.demo_robot_parts import LATCHED, TARGET_TOPIC
 
 START_DEADLINE_S = 150.0
@@ -137,7 +137,7 @@ def run_trials(options: TrialsOptions, tell: Callable[[Trial], None]) -> TrialsR
     trials = []
     try:
         with companions(_commands(options), options.output) as processes:
-            node.alive = lambda: _check(node, processes)
+            node.alive = partial(watch, node.policy, processes)
             node.show(options.first_seed)  # the policy's first chunk needs frames
             if not node.wait_until(lambda: node.policy.chunks > 0, START_DEADLINE_S):
                 said = processes["policy"].last_words()
@@ -179,9 +179,3 @@ def _commands(options: TrialsOptions) -> dict[str, list[str]]:
             seed=options.first_seed,
         ),
     }
-
-
-def _check(node: TrialsNode, processes: Mapping[str, Companion]) -> None:
-    node.policy.check()
-    for process in processes.values():
-        process.check()

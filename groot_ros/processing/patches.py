@@ -15,6 +15,7 @@ from torch import Tensor
 from groot_ros.errors import CheckpointError, ProcessingError
 from groot_ros.processing.images_torch import resize_uint8
 from groot_ros.processing.storage import channels_first
+from groot_ros.processing.threads import in_parallel
 
 LONGEST_ASPECT_RATIO = 200
 HALF_RANGE = 127.5
@@ -113,7 +114,7 @@ class PatchEncoder:
             that share a token side by side.
 
         """
-        cut = [self.cut(channels_first(self.resize(frames))) for frames in samples]
+        cut = [self.cut(channels_first(frames)) for frames in in_parallel(self.resize, samples)]
         rows = sum(len(patches) for patches in cut)
         channels, pixels = cut[0].shape[1:]
         levels = torch.empty((rows, channels, self.temporal_patch_size, pixels), dtype=torch.float32)

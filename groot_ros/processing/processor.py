@@ -19,6 +19,7 @@ from groot_ros.processing.inputs import ModelInputs
 from groot_ros.processing.patches import PatchEncoder
 from groot_ros.processing.prompt import PromptEncoder
 from groot_ros.processing.state import StateEncoder
+from groot_ros.processing.threads import in_parallel
 
 
 class Processor:
@@ -74,8 +75,9 @@ class Processor:
         for observation in observations:
             self.prompts.refuse_control_tokens(observation.instruction)
         state = self.state.encode([observation.state for observation in observations])
-        frames = [self.frames(observation) for observation in observations]
-        return self.collate(frames, [observation.instruction for observation in observations], state)
+        return self.collate(
+            self.batch_frames(observations), [observation.instruction for observation in observations], state
+        )
 
     def prompt_size(self, observation: Observation) -> tuple[int, int]:
         """Tokens of an observation's prompt, and of each of its images: prompts of one size need no padding.
@@ -92,8 +94,13 @@ class Processor:
 
     def frames(self, observation: Observation) -> Frames:
         """The frames of all cameras as the checkpoint's geometry shapes them, uint8 ``(T * cameras, h, w, 3)``."""
-        cameras = self.cameras.ordered(observation.images)
-        return self.cameras.interleaved([self.geometry(frames) for frames in cameras], cameras)
+        return self.batch_frames([observation])[0]
+
+    def batch_frames(self, observations: Sequence[Observation]) -> list[Frames]:
+        """What :meth:`frames` gives for each observation; the cameras of all of them are shaped side by side."""
+        batch = [self.cameras.ordered(observation.images) for observation in observations]
+        shaped = iter(in_parallel(self.geometry, [frames for cameras in batch for frames in cameras]))
+        return [self.cameras.interleaved([next(shaped) for _ in cameras], cameras) for cameras in batch]
 
     def collate(self, frames: Sequence[Frames], instructions: Sequence[str], state: NDArray[np.float32]) -> ModelInputs:
         """Put samples together whose frames are shaped already: by :meth:`frames`, or by the draws of training.

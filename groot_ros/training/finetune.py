@@ -37,7 +37,8 @@ from groot_ros.training.memory import estimate_memory
 from groot_ros.training.network import TrainedNetwork
 from groot_ros.training.packing import image_input_format
 from groot_ros.training.pictures import write_camera_pictures, write_curves
-from groot_ros.training.trainer import BEST, FinetuneTrainer, StepHooks, newest_checkpoint
+from groot_ros.training.step_hooks import StepHooks
+from groot_ros.training.trainer import BEST, FinetuneTrainer, newest_checkpoint
 from groot_ros.training.tuning import add_adapters, set_tuned
 from groot_ros.training.validation import held_out_episodes, spread_windows
 from groot_ros.training.weights import initial_network, scratch_checkpoint

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -370,26 +370,6 @@ def _like(value: Tensor, parameter: Tensor) -> Tensor:
     if isinstance(parameter, DTensor):
         return distribute_tensor(value.to(parameter.device), parameter.device_mesh, parameter.placements)
     return value
-
-
-class StepHooks(TrainerCallback):
-    """Calls something after every optimiser step, and stops and saves when asked to."""
-
-    def __init__(self) -> None:
-        self.after_step: Callable[[], None] = lambda: None
-        self.stop = False
-
-    def on_step_end(self, args: TrainingArguments, state: Any, control: Any, **_: Any) -> Any:  # noqa: ANN401, ARG002
-        """After an optimiser step."""
-        self.after_step()
-        if self.stop:
-            control.should_training_stop = control.should_save = True
-        return control
-
-    def on_epoch_end(self, args: TrainingArguments, state: Any, control: Any, **_: Any) -> Any:  # noqa: ANN401, ARG002
-        """After the last step, whose own log, validation and checkpoint are there already."""
-        control.should_log = control.should_evaluate = control.should_save = False
-        return control
 
 
 def newest_checkpoint(output: Path) -> Path | None:

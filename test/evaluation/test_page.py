@@ -93,3 +93,15 @@ def test_a_click_on_an_episode_shows_it(report):
         page.run("document.querySelector('tr.choose:not(.chosen)').click()")
         assert page.run("return document.getElementById('episode').value") != first
         assert page.console() == []
+
+
+def test_a_reason_of_the_verdict_leads_to_the_episode_that_it_speaks_of(report):
+    reasons = json.loads((report / "metrics.json").read_text())["verdict"]["reasons"]
+    assert "error" in [reason["moments"] for reason in reasons], "random weights are no better than holding still"
+    with browser(report / "report.html", 1280) as page:
+        worst = page.run("return document.querySelector('tr.choose').dataset.episode")
+        page.run("document.querySelector('tr.choose:not(.chosen)').click()")
+        assert page.run("return document.getElementById('episode').value") != worst
+        page.run("document.querySelector('button.jump[data-kind=error]').click()")
+        assert page.run("return document.getElementById('episode').value") == worst
+        assert page.console() == []

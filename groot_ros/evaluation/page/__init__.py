@@ -49,6 +49,7 @@ def write_page(report: dict[str, Any], evaluation: Evaluation, path: Path) -> No
             for group, rows in report["metrics"]["mae_by_row"].items()
         },
         "episodes": [{"name": episode.name, **episode.view} for episode in evaluation.episodes],
+        "order": order,
         "first": order[0] if order else 0,
     }
     changes = [result["change_normalised"] or 0.0 for result in report["sensitivity"].values()]

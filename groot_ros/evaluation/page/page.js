@@ -259,6 +259,16 @@
     row.addEventListener("click", open);
     row.addEventListener("keydown", (event) => { if (event.key === "Enter") open(); });
   }
+  for (const button of document.querySelectorAll("button.jump")) {
+    /* The first such moment of the worst episode that has one; errors are all over an episode. */
+    button.addEventListener("click", () => {
+      const of = (number) => data.episodes[number].moments.find((moment) => moment.kind === button.dataset.kind);
+      const number = data.order.find(of);
+      choose(number === undefined ? data.order[0] : number);
+      if (number !== undefined) go(of(number).time);
+      byId("player").scrollIntoView({ behavior: "smooth" });
+    });
+  }
   const redraw = () => { drawHorizon(); show(); };
   window.addEventListener("resize", redraw);
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
