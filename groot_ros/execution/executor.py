@@ -24,7 +24,7 @@ from groot_ros.execution.schedule import Schedule
 from groot_ros.execution.senders import make_sender
 from groot_ros.execution.settings import check_settings
 from groot_ros.execution.sight import Sight
-from groot_ros.execution.start_gate import Start, gate, moved_to
+from groot_ros.execution.start_gate import Start, gate, stands_as_told
 from groot_ros.execution.status import Acceptance, ExecutorStatus, HoldReason, Inference, Refusal
 from groot_ros.execution.strategies import make_strategy
 from groot_ros.execution.urdf import UrdfLimits
@@ -185,7 +185,7 @@ class Executor:
                 self._drop(reason)
         if self._pending_hold:
             self._pending_hold = False
-            return self._hold_commands(now_ns, ramp=True)
+            return self._hold_commands(now_ns, ramp=True, stands=False)
         commands: list[Command] = []
         for name, sender in self._senders.items():
             if outputs is None or name in outputs:
@@ -195,18 +195,24 @@ class Executor:
     def hold(self, now_ns: int) -> list[Command]:
         """Stop: drop the plan, make the inference in flight worthless, and return what stops every output.
 
-        It may be the last that is ever sent, so nothing is left to later calls.
+        It may be the last that is ever sent, so nothing is left to later calls. A robot that stands under a hold since
+        long is told again only where it stands as it was told: see :func:`stands_as_told`.
         """
         now_ns = self._tick(now_ns)
         self._epoch += 1
-        self._notice_what_moved(now_ns)
+        stands = self._stands_ns is not None and self._is_at_rest(now_ns)
         self._drop(HoldReason.REQUESTED)
         self._pending_hold = False
-        return self._hold_commands(now_ns, ramp=False)
+        return self._hold_commands(now_ns, ramp=False, stands=stands)
 
-    def overhear(self, command: Command) -> None:
-        """Note a command that another process sent: a hold starts from it as from one of our own."""
+    def overhear(self, command: Command, heard_ns: int) -> None:
+        """Note a command that another process sent: a hold starts from it as from one of our own.
+
+        When all commands have been heard long ago, the robot has come to rest since.
+        """
         self._senders[command.output].overhear(command)
+        rest_ns = heard_ns + nanoseconds(self._motion.max_ahead_s) + self._stopping_ns
+        self._stands_ns = max(self._stands_ns or rest_ns, rest_ns)
 
     def reset(self, now_ns: int) -> None:
         """Forget the plan and where the robot was, and refuse the inference in flight; the next commands are a hold."""
@@ -304,6 +310,7 @@ class Executor:
             routes=self.map.routes,
             measurement=self._sight.measurement,
             commanded={name: sender.commanded(now_ns) for name, sender in self._senders.items()},
+            at_rest=self._is_at_rest(now_ns),
         )
 
     def _new_plan(self, chunk: ActionChunk, inference: Inference) -> Plan:
@@ -361,23 +368,19 @@ class Executor:
         if reason in {HoldReason.REQUESTED, HoldReason.CLOCK_JUMPED_BACK}:
             self._schedule.reset()
 
-    def _notice_what_moved(self, now_ns: int) -> None:
-        """A robot that stands, and that something else has moved, is held where it stands and not pulled back."""
-        if self._stands_ns is None or now_ns < self._stands_ns:
-            return
+    def _is_at_rest(self, now_ns: int) -> bool:
+        """Whether a robot that is held has come to rest, and what is measured has followed."""
+        return self._stands_ns is None or now_ns >= self._stands_ns
+
+    def _hold_commands(self, now_ns: int, *, ramp: bool, stands: bool) -> list[Command]:
         measurement = self._sight.measured_lately(now_ns)
+        commands: list[Command] = []
         for route in self.map.routes:
             sender = self._senders[route.name]
-            moved = moved_to(route, self._motion, measurement=measurement, commanded=sender.commanded(now_ns))
-            if moved is not None:
-                sender.restart(moved, now_ns)
-
-    def _hold_commands(self, now_ns: int, *, ramp: bool) -> list[Command]:
-        return [
-            command
-            for sender in self._senders.values()
-            for command in sender.hold(now_ns, self._sight.measurement, ramp=ramp)
-        ]
+            told = sender.commanded(now_ns)
+            if not stands or stands_as_told(route, self._motion, measurement=measurement, commanded=told):
+                commands += sender.hold(now_ns, measurement, ramp=ramp)
+        return commands
 
     def _tick(self, now_ns: int) -> int:
         """Note the time; a clock that jumped back makes all that was planned meaningless."""

@@ -113,10 +113,17 @@ class Measurement:
     values: Mapping[str, float]
 
     def of(self, route: Route) -> Array | None:
-        """The measured values ``(J,)`` of what an output moves; None where one of them is not measured."""
-        if any(name not in self.values for name in route.columns.names):
-            return None
-        return np.array([self.values[name] for name in route.columns.names], dtype=np.float64)
+        """Where what an output moves stands ``(J,)``; None where one of them is not measured.
+
+        What stands still at zero (velocities and deltas) is zero: what is measured under its name is a position.
+        """
+        stands = np.zeros(len(route.names))
+        for column in np.flatnonzero(~route.rests_at_zero):
+            value = self.values.get(route.columns.names[column])
+            if value is None:
+                return None
+            stands[column] = value
+        return stands
 
 
 @dataclass(frozen=True)

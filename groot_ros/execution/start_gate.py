@@ -40,6 +40,7 @@ def gate(
     routes: Sequence[Route],
     measurement: Measurement | None,
     commanded: Mapping[str, Array | None],
+    at_rest: bool,
 ) -> dict[str, Start] | Acceptance:
     """How all outputs may begin to move, by their names, or why they must not.
 
@@ -50,6 +51,7 @@ def gate(
         routes: The outputs.
         measurement: Where the robot is.
         commanded: What each output was sent last, None if nothing.
+        at_rest: Whether the robot has come to rest; before, what is measured lags behind what was sent.
 
     """
     starts: dict[str, Start] = {}
@@ -57,7 +59,7 @@ def gate(
         if not _has_place(route):
             starts[route.name] = Start()
             continue
-        stands = _stand(route, motion, measurement, commanded[route.name])
+        stands = _stand(route, motion, measurement, commanded[route.name], at_rest=at_rest)
         if isinstance(stands, Acceptance):
             return stands
         values, moved = stands
@@ -79,19 +81,36 @@ def gate(
 def moved_to(route: Route, motion: Motion, *, measurement: Measurement | None, commanded: Array | None) -> Array | None:
     """Where a robot stands that something else has moved since its last command ``(J,)``; None if nothing has.
 
-    A robot that sags or lags by less than ``start_tolerance`` has not been moved. What is neither a position nor a pose
-    stays as it was commanded: a closed gripper stays closed.
+    A joint that sags or lags by less than ``start_tolerance`` has not been moved and stays as it was commanded, and so
+    does what is neither a position nor a pose: a closed two-position gripper stays closed.
     """
     measured = measurement.of(route) if measurement is not None else None
     if measured is None or commanded is None or not _has_place(route):
         return None
     if _distance(route, measured, commanded)[0] <= motion.start_tolerance:
         return None
-    return measured if route.is_pose else np.where(_counted(route), measured, commanded)
+    if route.is_pose:
+        return measured
+    gaps = np.abs(route.columns.difference(commanded[None], measured[None])[0])
+    return np.where(_counted(route) & (gaps > motion.start_tolerance), measured, commanded)
+
+
+def stands_as_told(route: Route, motion: Motion, *, measurement: Measurement | None, commanded: Array | None) -> bool:
+    """Whether a robot at rest is where its last command has brought it, so that the command may be given once more.
+
+    Where it is not, its controller holds it elsewhere, or it presses against something, or is not measured: the old
+    command would move it, and a new one might let go of what it holds.
+    """
+    if not _has_place(route):
+        return True
+    measured = measurement.of(route) if measurement is not None else None
+    if measured is None or commanded is None:
+        return False
+    return _distance(route, measured, commanded)[0] <= motion.start_tolerance
 
 
 def _stand(
-    route: Route, motion: Motion, measurement: Measurement | None, commanded: Array | None
+    route: Route, motion: Motion, measurement: Measurement | None, commanded: Array | None, *, at_rest: bool
 ) -> tuple[Array, bool] | Acceptance:
     """Where an output sets out from ``(J,)``, and whether something else has moved it there."""
     measured = measurement.of(route) if measurement is not None else None
@@ -101,7 +120,7 @@ def _stand(
             f"output {route.name}: motion must not begin, because where {', '.join(route.names)} stand is not "
             "measured; give the contract's state a group for them, and name it in the action's key state",
         )
-    moved = moved_to(route, motion, measurement=measurement, commanded=commanded)
+    moved = moved_to(route, motion, measurement=measurement, commanded=commanded) if at_rest else None
     if moved is not None:
         return moved, True
     # Rather from what was sent last than from the sag below it.
@@ -109,8 +128,8 @@ def _stand(
 
 
 def _has_place(route: Route) -> bool:
-    """A gripper's action server moves at its own speed; velocities and deltas have no place to start from."""
-    return not isinstance(route.target, GripperCommandOutput) and not route.rests_at_zero.all()
+    """A gripper's action server moves at its own speed; velocities, deltas and levels have no place to start from."""
+    return not isinstance(route.target, GripperCommandOutput) and (route.is_pose or bool(_counted(route).any()))
 
 
 def _counted(route: Route) -> NDArray[np.bool_]:

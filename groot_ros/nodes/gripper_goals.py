@@ -1,8 +1,9 @@
-"""Goals for gripper action servers: sent on a change, never waited for."""
+"""Goals for gripper action servers: sent on a change, never waited for, and sent again where the server refuses one."""
 
 from __future__ import annotations
 
 from array import array
+from functools import partial
 from typing import Any
 
 from rclpy.action import ActionClient
@@ -36,27 +37,36 @@ class GripperGoals:
         self._action = message_class(ACTIONS[target.type])
         self._client = ActionClient(node, self._action, target.action)
         self._name = target.action
-        self._unsent: GripperCommand | None = None
+        self._wanted: GripperCommand | None = None
+        self._unsent: str | None = None
 
     @property
     def fault(self) -> str | None:
         """Why the gripper does not move; None where nothing is wrong."""
-        if self._unsent is None:
-            return None
-        return f"no action server answers on {self._name}: the gripper's goal waits; start its controller"
+        return self._unsent
 
     def send(self, command: GripperCommand) -> None:
-        """Send a goal; while the server is not there, the newest one is kept."""
+        """Send a goal; where the server is not there or refuses it, the newest one is kept."""
+        self._wanted = command
         if not self._client.server_is_ready():
-            self._unsent = command
+            self._unsent = f"no action server answers on {self._name}: the gripper's goal waits; start its controller"
             return
         self._unsent = None
-        self._client.send_goal_async(self.goal(command))
+        self._client.send_goal_async(self.goal(command)).add_done_callback(partial(self._answered, command))
 
     def retry(self) -> None:
-        """Send what the server was not there for."""
-        if self._unsent is not None:
-            self.send(self._unsent)
+        """Send what the server was not there for, or has refused."""
+        if self._unsent is not None and self._wanted is not None:
+            self.send(self._wanted)
+
+    def _answered(self, command: GripperCommand, answer: Any) -> None:  # noqa: ANN401 - rclpy's future is generic
+        """Whether the server has taken the goal; what becomes of it, it says itself: one that grips may well abort."""
+        if command is not self._wanted:
+            return
+        if answer.exception() is not None:
+            self._unsent = f"the goal for {self._name} was lost ({answer.exception()}); it is sent again"
+        elif not answer.result().accepted:
+            self._unsent = f"{self._name} refuses the gripper's goal {command.positions.tolist()}; it is sent again"
 
     def goal(self, command: GripperCommand) -> Any:  # noqa: ANN401 - control_msgs is imported where it is used
         """The goal of a command."""
@@ -72,7 +82,7 @@ class GripperGoals:
 
     def drop(self) -> None:
         """Forget a goal that waits: motion is off."""
-        self._unsent = None
+        self._wanted = self._unsent = None
 
     def destroy(self) -> None:
         """Close the client."""

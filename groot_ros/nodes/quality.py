@@ -49,8 +49,8 @@ def subscription_quality(node: Node, topic: IntakeTopic, resolved: str) -> QoSPr
 
 
 def _parameter(node: Node, name: str, default: str | int) -> str | int:
-    """A read-only parameter, declared where it is not yet."""
+    """What the user has set, else the default, which may be another when the node is configured again."""
     if not node.has_parameter(name):
-        node.declare_parameter(name, default, ParameterDescriptor(read_only=True))
-    value: str | int = node.get_parameter(name).value
-    return value
+        node.declare_parameter(name, None, ParameterDescriptor(read_only=True, dynamic_typing=True))
+    value: str | int | None = node.get_parameter(name).value
+    return default if value is None else value

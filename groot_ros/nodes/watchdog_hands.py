@@ -24,6 +24,7 @@ from groot_ros.nodes.message_types import message_class
 from groot_ros.nodes.newest_messages import NewestMessages, quiet_node
 from groot_ros.nodes.overheard_commands import overheard_command
 from groot_ros.nodes.policy_outputs import DEPTH, MESSAGES
+from groot_ros.observation import NANOSECONDS_PER_SECOND
 
 
 class WatchdogHands:
@@ -85,11 +86,11 @@ class WatchdogHands:
         for _ in range(2 * len(self._state_topics)):
             self._waker.spin_once(timeout_sec=0.0)
         executor = self._executor()
-        executor.observe(self._measured(), now_ns, now_ns, complete=False)
+        executor.observe(self._measured(now_ns), now_ns, now_ns, complete=False)
         for name, route in self._routes.items():
-            command = self._overheard(route, self._topics[name], since_ns)
-            if command is not None:
-                executor.overhear(command)
+            overheard = self._overheard(route, self._topics[name], since_ns)
+            if overheard is not None:
+                executor.overhear(*overheard)
         commands = {command.output: command for command in executor.hold(now_ns)}
         held, faults = [], []
         for name, publisher in self._publishers.items():
@@ -98,7 +99,10 @@ class WatchdogHands:
                 publisher.publish(CONVERSIONS[type(commands[name])](commands[name]))
                 held.append(topic)
             else:
-                faults.append(f"{topic} was not held: nothing was sent on it, and where it stands is not measured")
+                faults.append(
+                    f"{topic} was not held: nothing was sent on it lately, and where it stands is not measured, or not "
+                    "where it was sent"
+                )
         return held, faults
 
     def destroy(self) -> None:
@@ -109,27 +113,33 @@ class WatchdogHands:
     def _executor(self) -> Executor:
         return Executor(self._contract, horizon=1, urdf=self._urdf)
 
-    def _overheard(self, route: Route, topic: str, since_ns: int) -> Command | None:
+    def _overheard(self, route: Route, topic: str, since_ns: int) -> tuple[Command, int] | None:
+        """The newest command of an output, and when it was heard."""
         found = self._sent.read(topic)
         if found is None or found[1] < since_ns:
             return None
         try:
-            return overheard_command(route, *found)
+            return overheard_command(route, *found), found[1]
         except MessageError as error:
             self._complain(str(error))
             return None
 
-    def _measured(self) -> dict[str, NDArray[np.float64]]:
-        """The state groups ``(1, D)`` in the policy's units whose sources have all spoken."""
+    def _measured(self, now_ns: int) -> dict[str, NDArray[np.float64]]:
+        """The state groups ``(1, D)`` in the policy's units whose sources have all spoken lately."""
         state = {}
         for group in self._contract.state:
-            values = self._values(group)
+            values = self._values(group, now_ns)
             if values is not None:
                 state[group] = self._contract.state_map(group).to_policy(values)[None]
         return state
 
-    def _values(self, group: str) -> NDArray[np.float64] | None:
-        """The robot's values ``(R,)`` of a group in topic units; None while they are not known, and for transforms."""
+    def _values(self, group: str, now_ns: int) -> NDArray[np.float64] | None:
+        """The robot's values ``(R,)`` of a group in topic units; None while they are not known, and for transforms.
+
+        A message may have waited long until it was read: what is older than the policy allows does not count.
+        """
+        timing = self._contract.stream_timing(f"state.{group}")
+        max_age_ns = None if timing.stamp == "receipt" else self._contract.alignment.max_age_ns(timing)
         parts = []
         for source in self._contract.state[group]:
             if isinstance(source, TransformSource):
@@ -137,9 +147,19 @@ class WatchdogHands:
             found = self._states.read(self._state_topics[source.topic])
             if found is None:
                 return None
+            if max_age_ns is not None and _age_ns(found[0], now_ns - timing.offset_ns) > max_age_ns:
+                return None
             try:
                 parts.append(read_state(source, found[0], f"state.{group} on {source.topic}"))
             except MessageError as error:
                 self._complain(str(error))
                 return None
         return np.concatenate(parts) if parts else None
+
+
+def _age_ns(message: Any, now_ns: int) -> int:  # noqa: ANN401 - a class that rosidl generated
+    """How old a message is by its stamp; 0 where it has none."""
+    stamp = getattr(getattr(message, "header", None), "stamp", None)
+    if stamp is None or (stamp.sec, stamp.nanosec) == (0, 0):
+        return 0
+    return now_ns - (int(stamp.sec) * NANOSECONDS_PER_SECOND + int(stamp.nanosec))

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 from support.contracts import ROBOTS
 
-from groot_ros.contract import load_contract
+from groot_ros.contract import Contract, load_contract
 from groot_ros.contract.actions import Meaning
 from groot_ros.contract.groups import BinaryMap
 from groot_ros.contract.poses import POSE_DIMENSIONS, PoseMap
+from groot_ros.execution.executor import Executor
+from groot_ros.observation import ActionChunk
 
 NAMES = sorted(path.stem for path in ROBOTS.glob("*.yaml"))
 CONTRACTS = {name: load_contract(ROBOTS / f"{name}.yaml") for name in NAMES}
@@ -113,3 +116,28 @@ def test_a_binary_gripper_is_always_one_of_two_levels():
 
 def test_a_pose_is_seven_numbers_for_the_robot():
     assert CONTRACTS["dual_arm"].action_map("left_eef").robot_names == POSE_DIMENSIONS
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_robot_can_begin_to_move(name):
+    written = yaml.safe_load((ROBOTS / f"{name}.yaml").read_text())
+    contract = Contract.model_validate(written | {"limits": "none"})  # random values keep to none
+    executor = Executor(contract, horizon=16)
+    state = {group: contract.state_map(group) for group in contract.state}
+    now_ns = 1_000_000_000
+    executor.observe(
+        {group: one.to_policy(robot_values(one, 3))[None].astype(np.float32) for group, one in state.items()},
+        now_ns,
+        now_ns,
+    )
+    groups = {}
+    for group, action in contract.actions.items():
+        if action.meaning is Meaning.UNUSED:
+            groups[group] = np.zeros((16, len(contract.action_dimensions(group))))
+        else:
+            one = contract.action_map(group)
+            groups[group] = np.tile(one.to_policy(robot_values(one, 3)), (16, 1))
+    names = {group: [str(number) for number in range(rows.shape[1])] for group, rows in groups.items()}
+    inference = executor.begin_inference(now_ns, now_ns)
+    accepted = executor.accept(ActionChunk(now_ns, contract.period_s, groups, names), inference, now_ns)
+    assert accepted.accepted, accepted.sentence

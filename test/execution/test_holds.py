@@ -87,12 +87,12 @@ def test_a_hold_starts_from_what_another_process_has_sent():
     policy, watchdog = moving(trajectory()), Executor(arm_contract(outputs={"arm": trajectory()}), horizon=1)
     assert watchdog.hold(0) == [], "nothing is known of the robot"
     (command,) = policy.commands(0)
-    watchdog.overhear(command)
+    watchdog.overhear(command, 0)
     (own,), (other,) = policy.hold(150_000_000), watchdog.hold(150_000_000)
     np.testing.assert_allclose(other.positions, own.positions)
     assert other.offsets_ns.tolist() == own.offsets_ns.tolist()
     sampled = Executor(arm_contract(outputs={"arm": array()}), horizon=1)
-    sampled.overhear(ArrayCommand("arm", JOINTS, np.array([0.3, -0.1])))
+    sampled.overhear(ArrayCommand("arm", JOINTS, np.array([0.3, -0.1])), 0)
     assert sampled.hold(0)[0].values.tolist() == [0.3, -0.1]
 
 
@@ -251,20 +251,85 @@ def test_the_ramp_of_a_robot_that_was_moved_begins_where_it_stands(output):
 
 
 @BOTH
-def test_a_stop_holds_a_robot_that_was_moved_where_it_stands(output):
-    (stop,) = held_and_moved(output, [1.0, -1.0]).hold(2 * SECOND)
-    assert values_of(stop)[-1] == pytest.approx([1.0, -1.0], abs=1e-6)
+def test_a_second_stop_leaves_a_robot_alone_that_was_moved_or_is_not_seen_any_more(output):
+    assert held_and_moved(output, [1.0, -1.0]).hold(2 * SECOND) == [], "its controller holds it where it stands"
+    unseen = moving(output, start_tolerance=0.05)
+    run(unseen, 0, 2 * SECOND, seen=False)
+    assert unseen.hold(10 * SECOND) == [], "it may have been moved"
 
 
 @BOTH
-def test_a_stop_does_not_give_way_to_a_robot_that_sags_or_is_not_seen_any_more(output):
-    sent = run(executor := moving(output, start_tolerance=0.05), 0, 2 * SECOND, seen=False)
-    held = values_of(sent[-1][1])[-1]
-    observe(executor, held - 0.04, 2 * SECOND)
-    assert values_of(executor.hold(2 * SECOND)[0])[-1] == pytest.approx(held, abs=1e-6)
-    observe(executor, held - 1.0, 3 * SECOND)
-    long_after = executor.hold(10 * SECOND)[0]
-    assert values_of(long_after)[-1] == pytest.approx(held, abs=1e-6), "it may have been moved again since"
+def test_a_second_stop_says_again_what_a_robot_does_that_sags_a_little(output):
+    executor = moving(output, start_tolerance=0.05)
+    held = values_of(run(executor, 0, 2 * SECOND, seen=False)[-1][1])[-1]
+    for now in (2 * SECOND, 3 * SECOND):
+        observe(executor, held - 0.04, now)
+        assert values_of(executor.hold(now)[0])[-1] == pytest.approx(held, abs=1e-6), "and it does not sink further"
+
+
+@BOTH
+def test_a_second_stop_does_not_let_go_of_what_a_joint_presses_against(output):
+    executor = moving(output, start_tolerance=0.05)
+    held = values_of(run(executor, 0, 2 * SECOND, seen=False)[-1][1])[-1]
+    observe(executor, held + np.array([0.0, 0.4]), 2 * SECOND)
+    assert executor.hold(2 * SECOND) == []
+
+
+@BOTH
+def test_of_a_robot_that_was_moved_only_the_joint_that_was_moved_sets_out_from_elsewhere(output):
+    executor = moving(output, start_tolerance=0.05)
+    held = values_of(run(executor, 0, 2 * SECOND, seen=False)[-1][1])[-1]
+    observe(executor, held + np.array([0.03, 0.4]), 2 * SECOND)
+    assert deliver(
+        executor, np.tile(held + np.array([0.0, 0.4]), (16, 1)), stamp_ns=2 * SECOND, now_ns=2 * SECOND
+    ).accepted
+    first = values_of(executor.commands(2 * SECOND + 10_000_000)[0])[0]
+    assert first == pytest.approx(held + np.array([0.0, 0.4]), abs=1e-6)
+
+
+@BOTH
+def test_a_stop_of_a_robot_that_was_never_moved_needs_to_know_where_it_is_now(output):
+    executor = Executor(arm_contract(outputs={"arm": output}), horizon=16)
+    observe(executor, [0.4, 0.2], 0)
+    assert executor.hold(10 * SECOND) == []
+
+
+@BOTH
+def test_a_chunk_that_comes_while_the_robot_still_slows_down_goes_on_without_a_step_back(output):
+    executor = moving(output, SPEED_LIMITS, start_tolerance=0.05, hold_s=0.2)
+    for now in range(0, 340_000_000, 10_000_000):
+        if now < 100_000_000:
+            observe(executor, [0, 0], now)
+        executor.commands(now)
+    assert executor.holding is HoldReason.NO_OBSERVATION
+    before = executor.commanded("arm", 340_000_000)
+    observe(executor, before - 0.12, 340_000_000)  # as far behind as a robot lags that moves
+    rows = np.tile(before + 0.02, (16, 1))
+    assert deliver(executor, rows, stamp_ns=340_000_000, now_ns=340_000_000).accepted
+    for now in range(350_000_000, 600_000_000, 10_000_000):
+        for command in executor.commands(now):
+            assert np.all(values_of(command) >= before - 0.011), "no further back than the limit lets it"
+
+
+def test_the_first_velocity_is_not_the_joints_position():
+    contract = arm_contract(
+        actions={"arm": {"meaning": "velocity"}},
+        outputs={"arm": array()},
+        limits={"joints": {name: {"position": "none", "velocity": 2.0, "step_per_s": 1.0} for name in JOINTS}},
+        motion={"strategy": "replace"},
+    )
+    executor = Executor(contract, horizon=16)
+    observe(executor, [1.5, 0], 0)
+    assert deliver(executor, np.ones((16, 2)), stamp_ns=0, now_ns=0).accepted
+    assert np.all(np.abs(executor.commands(PERIOD_NS)[0].values) <= 0.05)
+
+
+def test_a_watchdog_that_heard_nothing_for_long_moves_nothing_that_stands_elsewhere():
+    watchdog = Executor(arm_contract(outputs={"arm": trajectory()}), horizon=1)
+    (command,) = moving(trajectory()).commands(0)
+    watchdog.overhear(command, 0)
+    observe(watchdog, [1.0, 1.0], 10 * SECOND)
+    assert watchdog.hold(10 * SECOND) == []
 
 
 @BOTH

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from concurrent.futures import Future
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
@@ -23,12 +24,15 @@ class PretendedClient:
     def __init__(self, node, action, name) -> None:
         self.is_ready = True
         self.goals: list = []
+        self.answers: list[Future] = []
 
     def server_is_ready(self) -> bool:
         return self.is_ready
 
-    def send_goal_async(self, goal) -> None:
+    def send_goal_async(self, goal) -> Future:
         self.goals.append(goal)
+        self.answers.append(Future())
+        return self.answers[-1]
 
 
 def pretended_action() -> type:
@@ -84,6 +88,31 @@ def test_a_goal_waits_for_its_server_and_is_said(goals):
     hand.retry()
     assert len(hand._client.goals) == 1
     assert hand.fault is None
+
+
+def test_a_goal_that_the_server_refuses_or_loses_is_said_and_sent_again(goals):
+    hand = goals("gripper_command")
+    hand.send(COMMAND)
+    hand._client.answers[0].set_result(SimpleNamespace(accepted=False))
+    assert hand.fault == "gripper/cmd refuses the gripper's goal [0.03]; it is sent again"
+    hand.retry()
+    hand._client.answers[1].set_exception(RuntimeError("the server is gone"))
+    assert hand.fault == "the goal for gripper/cmd was lost (the server is gone); it is sent again"
+    hand.retry()
+    hand._client.answers[2].set_result(SimpleNamespace(accepted=True))
+    assert hand.fault is None
+    hand.retry()
+    assert len(hand._client.goals) == 3
+
+
+def test_an_answer_to_a_goal_that_is_no_longer_wanted_changes_nothing(goals):
+    hand = goals("gripper_command")
+    hand.send(COMMAND)
+    hand.drop()
+    hand._client.answers[0].set_result(SimpleNamespace(accepted=False))
+    hand.retry()
+    assert hand.fault is None
+    assert len(hand._client.goals) == 1
 
 
 def test_a_goal_that_waits_is_dropped_when_motion_is_switched_off(goals):

@@ -15,7 +15,9 @@ from support.policy_arm import CONTRACT, Arm  # noqa: E402
 from support.policy_node import RunningPolicy  # noqa: E402
 from support.ros import Listener, isolate, own_domain  # noqa: E402
 
+from groot_ros.alignment.intake import IntakeTopic  # noqa: E402
 from groot_ros.nodes import policy_loading  # noqa: E402
+from groot_ros.nodes.quality import subscription_quality  # noqa: E402
 
 TOPIC = "/joint_states"
 
@@ -96,7 +98,18 @@ def test_the_quality_of_service_is_overridden_by_parameters_of_the_node_itself(r
     (end,) = arm.listener.wait_for(found, "the streams' node")
     assert end.qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT
     assert policy.node.get_parameter(f"qos_overrides.{TOPIC}.subscription.depth").value == 7
-    assert policy.node.get_parameter("qos_overrides./front/image_raw.subscription.reliability").value == "reliable"
+    assert policy.node.get_parameter("qos_overrides./front/image_raw.subscription.reliability").value is None
+
+
+def test_a_contract_s_changed_quality_of_service_counts_when_the_node_is_configured_again():
+    listener = Listener("configured_twice")
+    try:
+        for reliability in ("best_effort", "reliable"):
+            topic = IntakeTopic("image", "sensor_msgs/msg/Image", reliability, ("front",))
+            found = subscription_quality(listener.node, topic, "/image").reliability
+            assert found.name.lower() == reliability
+    finally:
+        listener.close()
 
 
 def test_a_quality_of_service_that_there_is_not_is_refused_with_the_allowed_ones(tmp_path):

@@ -128,6 +128,14 @@ class Guarded:
         self.listener.spin(0.05)
         self.robot.publish("groot_policy/heartbeat", Header())
 
+    def measure(self) -> None:
+        """Joint states come from now on, as long as the listener waits."""
+
+        def publish() -> None:
+            self.robot.publish("joint_states", joints([*NAMES, "finger"], MEASURED, self.robot.now_ns()))
+
+        self.listener.node.create_timer(0.02, publish)
+
     def listen(self) -> dict[str, list]:
         heard = {topic: self.listener.listen(message_type, topic, 50) for topic, message_type in TYPES.items()}
         self.listener.wait_for(
@@ -214,19 +222,28 @@ def test_where_nothing_was_heard_the_measured_position_is_held_and_what_is_unkno
     guarded.robot.publish("trajectory", running_trajectory(guarded.robot.now_ns()))
     guarded.listener.spin(0.5)
     heard = guarded.listen()
-    guarded.robot.publish("joint_states", joints([*NAMES, "finger"], MEASURED, 1))
+    guarded.measure()
     guarded.beat()
     hold = guarded.listener.wait_for(lambda: heard["trajectory"], "hold")[-1]
     assert hold.points[0].positions.tolist() == pytest.approx(MEASURED[:2]), "what was sent long before does not count"
     guarded.listener.wait_for(lambda: heard["finger"], "hold of the finger")
     assert heard["finger"][-1].data == pytest.approx(MEASURED[2])
     guarded.listener.wait_for(lambda: "pose was not held" in guarded.diagnosis(), "the output that is unknown")
-    assert "nothing was sent on it, and where it stands is not measured" in guarded.diagnosis()
+    assert "nothing was sent on it lately, and where it stands is not measured" in guarded.diagnosis()
     assert not heard["pose"]
 
 
+def test_what_was_measured_long_ago_is_not_where_the_robot_stands(guarded):
+    heard = guarded.listen()
+    old_ns = guarded.robot.now_ns() - 5_000_000_000
+    guarded.robot.publish("joint_states", joints([*NAMES, "finger"], MEASURED, old_ns))
+    guarded.beat()
+    guarded.listener.wait_for(lambda: "trajectory was not held" in guarded.diagnosis(), "the account of it")
+    assert not heard["trajectory"]
+
+
 def test_somebody_else_s_trajectory_is_not_taken_for_the_policy_s(guarded):
-    guarded.robot.publish("joint_states", joints([*NAMES, "finger"], MEASURED, 1))
+    guarded.measure()
     heard = guarded.listen()
     guarded.beat(trajectory=running_trajectory(guarded.robot.now_ns(), names=("left", "right")))
     hold = guarded.listener.wait_for(lambda: len(heard["trajectory"]) == 2 and heard["trajectory"][-1], "hold")
