@@ -119,10 +119,11 @@ class WatchdogHands:
         if found is None or found[1] < since_ns:
             return None
         try:
-            return overheard_command(route, *found), found[1]
+            command = overheard_command(route, *found)
         except MessageError as error:
             self._complain(str(error))
             return None
+        return None if command is None else (command, found[1])
 
     def _measured(self, now_ns: int) -> dict[str, NDArray[np.float64]]:
         """The state groups ``(1, D)`` in the policy's units whose sources have all spoken lately."""
