@@ -30,7 +30,6 @@ from groot_ros.checkpoint import open_checkpoint, write_tiny_checkpoint
 from groot_ros.checkpoint.parameters import parameter_shapes
 from groot_ros.evaluation.speed import measure_speed
 from groot_ros.model.fast import load_fast
-from groot_ros.observation import Observation
 from groot_ros.policy import GrootPolicy, select_device
 from groot_ros.prediction import DirectRoad, GraphRoad
 from groot_ros.processing.device_geometry import DeviceGeometry
@@ -128,7 +127,7 @@ def graphs_equal_operations(policy: GrootPolicy) -> dict[str, Any]:
     """The largest difference of normalised actions between captured stages and the same operations one by one."""
     with torch.inference_mode():
         noise = policy.noise(1, seed=0)
-        roads = (GraphRoad(policy.processor, policy.network), OnDevice(policy))
+        roads = (GraphRoad(policy.processor, policy.network), DirectRoad(policy.processor, policy.network))
         captured, direct = (road([observation(policy, 0)], noise, lambda: [None]).actions for road in roads)
         again = roads[0]([observation(policy, 0)], noise, lambda: [None]).actions
     return {
@@ -136,21 +135,6 @@ def graphs_equal_operations(policy: GrootPolicy) -> dict[str, Any]:
         "equal": bool(torch.equal(captured, direct)),
         "repeatable": bool(torch.equal(captured, again)),
     }
-
-
-class OnDevice(DirectRoad):
-    """The step-by-step road with its inputs moved to the device."""
-
-    def __init__(self, policy: GrootPolicy) -> None:
-        super().__init__(_Moved(policy), policy.network)  # type: ignore[arg-type]
-
-
-class _Moved:
-    def __init__(self, policy: GrootPolicy) -> None:
-        self._policy = policy
-
-    def prepare(self, observations: list[Observation]) -> Any:
-        return self._policy.processor.prepare(observations).to(self._policy.device, self._policy.dtype)
 
 
 def columns(policy: GrootPolicy, runs: int) -> dict[str, Any]:

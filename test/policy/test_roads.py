@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 from support.golden import TINY_SINGLE, load_case
 from support.golden_road import observation
+from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from groot_ros.errors import ObservationError
 from groot_ros.model.fast.graph import CapturedStage
@@ -104,6 +107,47 @@ def test_what_does_not_fit_is_refused_before_anything_is_captured(policy: GrootP
     with pytest.raises(ObservationError, match="must be uint8"):
         policy.predict(replace(seen, images={key: frames.astype(np.int16) for key, frames in seen.images.items()}))
     assert not captured._images
+
+
+class NetworkOn:
+    """Stands where a network does, on any device: what it gives lies where its inputs lie."""
+
+    def __init__(self, device: str, dtype: torch.dtype) -> None:
+        self.device, self.dtype = torch.device(device), dtype
+        self.read: dict[str, Tensor] = {}
+
+    def encode(self, **inputs: Tensor) -> Tensor:
+        self.read.update(inputs)
+        return inputs["pixel_values"].mean()
+
+    def sample(self, features: Tensor, *, state: Tensor, noise: Tensor, rtc: object) -> Tensor:
+        self.read["state"] = state
+        return noise + features.reshape(1, 1, 1) + state.mean().reshape(1, 1, 1)
+
+
+def test_step_by_step_the_inputs_go_to_a_gpu_and_the_actions_come_back(policy: GrootPolicy) -> None:
+    inputs = policy.processor.prepare([observation(CASE)])
+    network = NetworkOn("cuda:0", torch.bfloat16)
+    road = DirectRoad(SimpleNamespace(prepare=lambda _: inputs), network)
+    # Torch's fake tensors have a device without the device, and refuse to be mixed as those of a GPU do.
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        noise = torch.zeros((1, 8, 4), dtype=torch.bfloat16, device="cuda:0")
+        actions = road([observation(CASE)], noise, lambda: [None]).actions
+    assert (actions.device.type, actions.dtype, actions.shape) == ("cpu", torch.float32, (1, 8, 4))
+    for name in ("pixel_values", "state"):
+        assert (network.read[name].device.type, network.read[name].dtype) == ("cuda", torch.bfloat16), name
+    for name in ("input_ids", "attention_mask", "image_grid_thw"):
+        assert network.read[name].device.type == "cpu", f"{name}: a prompt is recognised on the CPU"
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_step_by_step_on_a_cpu_nothing_is_copied(policy: GrootPolicy, dtype: torch.dtype) -> None:
+    inputs = policy.processor.prepare([observation(CASE)])
+    network = NetworkOn("cpu", dtype)
+    road = DirectRoad(SimpleNamespace(prepare=lambda _: inputs), network)
+    road([observation(CASE)], torch.zeros(1, 8, 4), lambda: [None])
+    for name, tensor in network.read.items():
+        assert tensor is getattr(inputs, name), name
 
 
 def test_a_captured_stage_writes_to_the_same_place() -> None:
