@@ -96,8 +96,8 @@ def _evaluate(options: argparse.Namespace) -> int:
 
 def _replay(options: argparse.Namespace, contract: Contract, latency: Latency, console: Console) -> dict[str, Any]:
     # torch is only loaded where something is replayed: --help and --compare answer at once.
-    from groot_ros.evaluation.evaluation import MakePilot, Settings, evaluate
-    from groot_ros.evaluation.live_chunks import load_chunks, pilot_of
+    from groot_ros.evaluation.evaluation import Settings, evaluate
+    from groot_ros.evaluation.live_chunks import LivePilots, load_chunks
     from groot_ros.evaluation.loading import check_output, find_urdf, load_policy, state_warnings
     from groot_ros.evaluation.page import write_page
     from groot_ros.evaluation.pilot import Pilot
@@ -109,7 +109,7 @@ def _replay(options: argparse.Namespace, contract: Contract, latency: Latency, c
     urdf = find_urdf(contract, options.urdf, options.recordings)
     policy: ReplayablePolicy
     groot, embodiment = None, None
-    make_pilot: MakePilot = Pilot
+    live: LivePilots | None = None
     video_history: tuple[int, ...] = contract.policy.video_history
     state_history: tuple[int, ...] = (0,)
     if options.checkpoint is not None:
@@ -129,7 +129,7 @@ def _replay(options: argparse.Namespace, contract: Contract, latency: Latency, c
         name = str(options.checkpoint)
     elif options.chunks is not None:
         chunks = load_chunks(options.chunks)
-        policy, make_pilot = RecordedActions(contract, chunks[0].chunk.horizon), pilot_of(chunks)
+        policy, live = RecordedActions(contract, chunks[0].chunk.horizon), LivePilots(chunks)
         name = f"live chunks of {options.chunks}"
     else:
         policy = RecordedActions(contract, contract.policy.horizon)
@@ -160,7 +160,7 @@ def _replay(options: argparse.Namespace, contract: Contract, latency: Latency, c
             actions_path=options.output / ACTIONS_FILE,
             embodiment=embodiment,
             urdf=urdf,
-            make_pilot=make_pilot,
+            make_pilot=live or Pilot,
             progress=lambda episode: status.update(f"replaying {episode}"),
         )
     warnings = []
@@ -180,6 +180,8 @@ def _replay(options: argparse.Namespace, contract: Contract, latency: Latency, c
         "horizon": policy.horizon,
         "device": str(groot.device) if groot is not None else "none",
     }
+    if live is not None:
+        run_facts["live_chunks"] = live.counts()
     report = build_report(evaluation, run_facts, warnings)
     write_json(report, options.output / METRICS_FILE)
     write_page(report, evaluation, options.output / PAGE_FILE)

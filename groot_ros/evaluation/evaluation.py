@@ -20,7 +20,7 @@ from groot_ros.evaluation.columns import ActionColumns
 from groot_ros.evaluation.episode import Episode, Times
 from groot_ros.evaluation.latency import Latency
 from groot_ros.evaluation.logbook import Logbook
-from groot_ros.evaluation.pilot import Pilot, Prediction
+from groot_ros.evaluation.pilot import PREDICTION_FAILED, Pilot, Prediction
 from groot_ros.evaluation.policies import DebugPolicy, HoldStill, RepeatLastAction, ReplayablePolicy
 from groot_ros.evaluation.replay import Moment, Played, Replay
 from groot_ros.evaluation.row_table import RowTable
@@ -29,6 +29,7 @@ from groot_ros.evaluation.timing import row_times_ns
 from groot_ros.evaluation.view import EpisodeView
 from groot_ros.execution.urdf import UrdfLimits
 from groot_ros.observation import NANOSECONDS_PER_SECOND, Observation
+from groot_ros.policy import GrootPolicy
 
 Array = NDArray[np.float64]
 POLICY, HOLD_STILL, REPEAT_LAST = "policy", "hold_still", "repeat_last"
@@ -135,7 +136,8 @@ def evaluate(
     scale, levels = _trained_ranges(columns, embodiment)
     sensitivity = None
     if settings.probes and not isinstance(policy, DebugPolicy) and make_pilot is Pilot:
-        sensitivity = Sensitivity(policy, columns, settings.seed, settings.other_instruction)
+        processor = policy.processor if isinstance(policy, GrootPolicy) else None
+        sensitivity = Sensitivity(policy, columns, settings.seed, settings.other_instruction, processor)
     shown = min(MOST_SHOWN_AN_EPISODE, max(FEWEST_SHOWN, MOST_SHOWN // max(len(episodes), 1)))
     results = []
     with ActionsFile(actions_path, columns) as actions:
@@ -215,7 +217,9 @@ class _EpisodeRun:
             settings.latency,
             seed=settings.seed,
             urdf=urdf,
+            on_observation=self._note_observation,
             on_prediction=note_prediction,
+            on_failure=self._note_failure,
             on_rows=note_rows,
         )
         played = Replay(
@@ -224,7 +228,6 @@ class _EpisodeRun:
             instruction=settings.instruction,
             default_instruction=contract.instruction,
             wants_pictures=self.view.wants_pictures,
-            on_observation=self._note_observation,
         ).run()
         for log in logs.values():
             log.close()
@@ -240,9 +243,14 @@ class _EpisodeRun:
         if self.sensitivity is None:
             return
         spacing_ns = round(self.episode.duration_s * NANOSECONDS_PER_SECOND / self.settings.probes)
-        if self._next_probe_ns is None or observation.stamp_ns >= self._next_probe_ns:
+        is_due = self._next_probe_ns is None or observation.stamp_ns >= self._next_probe_ns
+        # What the policy refuses is counted where the pilot asks about it; the probe waits for the next one.
+        if is_due and self.sensitivity.probe(observation):
             self._next_probe_ns = observation.stamp_ns + spacing_ns
-            self.sensitivity.probe(observation)
+
+    def _note_failure(self, observation: Observation, now_ns: int, sentence: str) -> None:
+        self.view.note_failure(observation)
+        self._moments.append(Moment(now_ns, "chunk", PREDICTION_FAILED, sentence))
 
     def _show(self, prediction: Prediction) -> None:
         self.view.note_prediction(prediction, self.columns)

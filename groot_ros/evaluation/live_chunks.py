@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -96,36 +97,94 @@ def chunk_of(
     )
 
 
-class LivePilot(Pilot):
-    """Takes recorded chunks when they came, in place of predicting."""
+@dataclass(frozen=True)
+class _Matched:
+    """A live chunk whose observation has been found."""
 
-    def __init__(self, *arguments: Any, chunks: Sequence[LiveChunk], **keywords: Any) -> None:  # noqa: ANN401
+    live: LiveChunk
+    observation: Observation
+
+
+class LivePilot(Pilot):
+    """Takes recorded chunks when they came, in place of predicting.
+
+    Args:
+        arguments: Those of `Pilot`.
+        chunks: The recorded chunks by the stamp of their observation.
+        found: Takes the stamps whose observation has been found.
+        keywords: Those of `Pilot`.
+
+    """
+
+    def __init__(
+        self,
+        *arguments: Any,  # noqa: ANN401
+        chunks: Mapping[int, Sequence[LiveChunk]],
+        found: set[int],
+        **keywords: Any,  # noqa: ANN401
+    ) -> None:
         super().__init__(*arguments, **keywords)
-        self._live = {live.chunk.stamp_ns: live for live in chunks}
-        self._stamps = np.array(sorted(self._live), np.int64)
+        self._live = dict(chunks)
+        self._found = found
+        self._stamps = np.array(sorted(chunks), np.int64)
+        self._next: deque[_Matched] = deque()
 
     def inference_due(self, reference_ns: int, now_ns: int) -> bool:  # noqa: ARG002
-        """Whether a recorded chunk may belong to this observation."""
-        if self.is_waiting or reference_ns == self._last_inferred_ns or not self._stamps.size:
+        """Whether a recorded chunk may belong to this observation.
+
+        Also while another is under way: the node had begun with this observation before the player had that chunk.
+        """
+        if reference_ns == self._last_inferred_ns or not self._stamps.size:
             return False
         nearest = np.abs(self._stamps - reference_ns).min()
         return bool(nearest <= self._contract.period_ns)
 
     def infer(self, observation: Observation, reference_ns: int, now_ns: int) -> None:
-        """Take the chunk of this observation, if there is one."""
+        """Take the chunks of this observation, if there are any."""
         self._last_inferred_ns = reference_ns
-        live = self._live.pop(observation.stamp_ns, None)
-        if live is None:
+        chunks = self._live.pop(observation.stamp_ns, ())
+        if not chunks:
             return
-        inference = self.executor.begin_inference(observation.stamp_ns, now_ns)
-        arrives_ns = max(live.received_ns, now_ns)
-        self.hand_over(InFlight(inference, without_images(observation), live.chunk, now_ns, arrives_ns))
+        self._found.add(observation.stamp_ns)
+        self._on_observation(observation)
+        self._next += [_Matched(live, without_images(observation)) for live in chunks]
+        self._begin_next(now_ns)
+
+    def _arrive(self) -> None:
+        assert self._in_flight is not None  # asked before
+        now_ns = self._in_flight.arrives_ns
+        super()._arrive()
+        self._begin_next(now_ns)
+
+    def _begin_next(self, now_ns: int) -> None:
+        """One at a time, as in the node: the next chunk is under way when the one before has come."""
+        if self.is_waiting or not self._next:
+            return
+        matched = self._next.popleft()
+        inference = self.executor.begin_inference(matched.observation.stamp_ns, now_ns)
+        arrives_ns = max(matched.live.received_ns, now_ns)
+        self.hand_over(InFlight(inference, matched.observation, matched.live.chunk, now_ns, arrives_ns))
 
 
-def pilot_of(chunks: Sequence[LiveChunk]) -> Callable[..., Pilot]:
-    """What makes a pilot that takes these chunks."""
+class LivePilots:
+    """Makes the pilots that take recorded chunks, one an episode, and knows which chunks none of them could take.
 
-    def make(*arguments: Any, **keywords: Any) -> Pilot:  # noqa: ANN401
-        return LivePilot(*arguments, chunks=chunks, **keywords)
+    Args:
+        chunks: The recorded chunks.
 
-    return make
+    """
+
+    def __init__(self, chunks: Sequence[LiveChunk]) -> None:
+        self._chunks: dict[int, list[LiveChunk]] = {}
+        for live in chunks:
+            self._chunks.setdefault(live.chunk.stamp_ns, []).append(live)
+        self._found: set[int] = set()
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> LivePilot:  # noqa: ANN401
+        """A pilot for the next episode."""
+        return LivePilot(*arguments, chunks=self._chunks, found=self._found, **keywords)
+
+    def counts(self) -> dict[str, int]:
+        """How many chunks there are, and for how many no observation has been found in the episodes so far."""
+        stray = [len(chunks) for stamp_ns, chunks in self._chunks.items() if stamp_ns not in self._found]
+        return {"total": sum(len(chunks) for chunks in self._chunks.values()), "without_observation": sum(stray)}

@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from groot_ros.contract import Contract
-from groot_ros.errors import ObservationError, ProcessingError
 from groot_ros.evaluation.latency import Latency
-from groot_ros.evaluation.policies import DebugPolicy, ReplayablePolicy, without_images
+from groot_ros.evaluation.policies import PREDICTION_FAULTS, DebugPolicy, ReplayablePolicy, without_images
 from groot_ros.evaluation.sent_rows import SentRows
 from groot_ros.evaluation.timing import Times, row_times_ns
 from groot_ros.execution.executor import Executor
@@ -27,6 +26,8 @@ from groot_ros.observation import NANOSECONDS_PER_SECOND, ActionChunk, Observati
 
 TURN_NS = NANOSECONDS_PER_SECOND // 50
 """How often the executor is asked for commands: as seldom as it allows, since nothing is sent."""
+PREDICTION_FAILED = "prediction"
+"""The refusal of a prediction that gave no chunk; all others are those of the executor."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,9 @@ class Pilot:
         latency: How long a prediction takes by the recording's clock.
         seed: Seed of every prediction; None draws anew each time.
         urdf: The robot's description, where the contract wants it.
+        on_observation: Called with each observation that a chunk is to come from, before it is asked for.
         on_prediction: Called with each chunk that has arrived.
+        on_failure: Called with an observation that no chunk comes from, the time, and why in one sentence.
         on_rows: Called with the times of rows that have come ``(N,)`` and what the robot is told to do then: action
             group to values ``(N, D)``; not at once, but before the next chunk's length has passed.
 
@@ -92,18 +95,20 @@ class Pilot:
         *,
         seed: int | None,
         urdf: UrdfLimits | None = None,
+        on_observation: Callable[[Observation], None],
         on_prediction: Callable[[Prediction], None],
+        on_failure: Callable[[Observation, int, str], None],
         on_rows: Callable[[Times, dict[str, NDArray[np.float64]]], None],
     ) -> None:
         self.policy = policy
         self.executor = Executor(contract, horizon=policy.horizon, urdf=urdf)
         self.refusals: Counter[str] = Counter()
         self.rows_executed = 0
-        self.last_fault = ""
         self._contract = contract
         self._latency = latency
         self._seed = seed
-        self._on_prediction, self._on_rows = on_prediction, on_rows
+        self._on_observation, self._on_prediction = on_observation, on_prediction
+        self._on_failure, self._on_rows = on_failure, on_rows
         self._sent = SentRows(self.executor)
         self._in_flight: InFlight | None = None
         self._last_inferred_ns: int | None = None
@@ -158,6 +163,7 @@ class Pilot:
     def infer(self, observation: Observation, reference_ns: int, now_ns: int) -> None:
         """Predict; without latency the chunk arrives at once."""
         self._last_inferred_ns = reference_ns
+        self._on_observation(observation)
         inference = self.executor.begin_inference(observation.stamp_ns, now_ns)
         prefix = inference.prefix
         if prefix is not None and self._last_chunk is not None:
@@ -171,10 +177,10 @@ class Pilot:
                 frozen_rows=inference.frozen_rows,
                 ramp_rate=self._contract.motion.rtc_ramp_rate,
             )
-        except (ObservationError, ProcessingError) as error:
+        except PREDICTION_FAULTS as error:
             self.executor.cancel_inference(inference, now_ns)
-            self.refusals["prediction"] += 1
-            self.last_fault = str(error)
+            self.refusals[PREDICTION_FAILED] += 1
+            self._on_failure(observation, now_ns, str(error))
             return
         latency_ns = self._latency.of(time.perf_counter() - started_s)
         timings = self.policy.last_timings

@@ -12,11 +12,15 @@ from numpy.typing import NDArray
 
 from groot_ros.contract import Contract
 from groot_ros.contract.actions import Meaning
+from groot_ros.errors import ObservationError, ProcessingError
 from groot_ros.evaluation.episode import Episode
 from groot_ros.observation import NANOSECONDS_PER_SECOND, ActionChunk, Observation
 from groot_ros.policy import StageTimings
 
 Array = NDArray[np.float64]
+
+PREDICTION_FAULTS = (ObservationError, ProcessingError)
+"""What one observation may do to a prediction: it gives no chunk, and the replay goes on, as the policy node does."""
 
 
 class ReplayablePolicy(Protocol):

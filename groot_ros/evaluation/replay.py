@@ -86,7 +86,6 @@ class Replay:
         instruction: The task; None takes the recording's own at each time, or the default.
         default_instruction: The task where the recording has none of its own.
         wants_pictures: Whether the next observation is wanted with pictures though the policy needs none.
-        on_observation: Called before each inference.
 
     """
 
@@ -98,12 +97,11 @@ class Replay:
         instruction: str | None = None,
         default_instruction: str = "",
         wants_pictures: Callable[[], bool] | None = None,
-        on_observation: Callable[[Observation], None] | None = None,
     ) -> None:
         self._episode = episode
         self._pilot = pilot
         self._instruction, self._default_instruction = instruction, default_instruction
-        self._wants_pictures, self._on_observation = wants_pictures, on_observation
+        self._wants_pictures = wants_pictures
         self._buffers = TurningBuffers()
         self._played = Played()
         self._last_reference: int | None = None
@@ -155,8 +153,6 @@ class Replay:
         if isinstance(observation, NotReady):
             self._note_fault(observation, now_ns)
             return
-        if self._on_observation is not None:
-            self._on_observation(observation)
         self._pilot.infer(observation, reference_ns, now_ns)
 
     def _observation(self, reference_ns: int, *, with_pictures: bool) -> Observation | NotReady:

@@ -12,6 +12,7 @@ import numpy as np
 from groot_ros.errors import EvaluationError
 from groot_ros.evaluation.evaluation import HOLD_STILL, POLICY, REPEAT_LAST, Evaluation
 from groot_ros.evaluation.metrics import Array, demonstrated_ranges, latency_metrics, motion_metrics
+from groot_ros.evaluation.pilot import PREDICTION_FAILED
 from groot_ros.evaluation.replay import Played
 from groot_ros.evaluation.verdict import judge
 from groot_ros.observation import NANOSECONDS_PER_SECOND
@@ -59,6 +60,7 @@ def build_report(evaluation: Evaluation, run: dict[str, Any], warnings: list[str
                 "observations": episode.played.observations,
                 "not_ready": dict(sorted(episode.played.not_ready.items())),
                 "last_fault": "" if episode.played.observations else episode.played.last_fault,
+                "prediction_fault": _prediction_fault(episode.played),
                 "messages": episode.played.messages,
                 "metrics": motion_metrics([episode.logs[POLICY]], evaluation.scale, period_s, ranges),
                 "baselines": {
@@ -110,6 +112,11 @@ def _first_observation_s(played: Played) -> float | None:
     if played.first_observation_ns is None:
         return None
     return (played.first_observation_ns - played.start_ns) / NANOSECONDS_PER_SECOND
+
+
+def _prediction_fault(played: Played) -> str:
+    """Why the first prediction that failed gave no chunk; empty where none did."""
+    return next((moment.sentence for moment in played.moments if moment.reason == PREDICTION_FAILED), "")
 
 
 def _by_name(evaluation: Evaluation, ranges: Array) -> dict[str, dict[str, float | None]]:

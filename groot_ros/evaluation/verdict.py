@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from groot_ros.evaluation.pilot import PREDICTION_FAILED
 from groot_ros.evaluation.sentences import figure, times
 
 STOP, LOOK, GOOD = "stop", "look", "good"
@@ -16,7 +17,9 @@ HEADLINES = {
 _RANK = {GOOD: 0, LOOK: 1, STOP: 2}
 
 MOST_REFUSED = 0.05
-"""Share of the chunks that may be refused."""
+"""Share of the predictions that may fail, or whose chunks may be refused."""
+MOST_STRAY = 0.5
+"""Share of the live chunks that may belong to no observation."""
 LEAST_EFFECT = 0.005
 """Change of the actions, as a share of half the trained range, below which the policy does not look at something."""
 LARGEST_SEAM = 0.1
@@ -37,7 +40,8 @@ class Reason:
     Attributes:
         level: How grave it is.
         sentence: What was found, with its figures.
-        moments: What to look at in the episodes: ``hold``, ``chunk`` (refused), ``observation`` (missing), ``error``.
+        moments: What to look at in the episodes: ``hold``, ``chunk`` (refused, or none came), ``observation``
+            (missing), ``error``.
 
     """
 
@@ -50,6 +54,7 @@ def judge(report: dict[str, Any]) -> dict[str, Any]:
     """The verdict over all else in a report: level, headline, and the reasons (see :class:`Reason`), worst first."""
     reasons = [
         *_data(report),
+        *_live(report),
         *_errors(report),
         *_motion(report),
         *_latency(report),
@@ -86,6 +91,18 @@ def _data(report: dict[str, Any]) -> list[Reason]:
         kinds = ", ".join(f"{reason.replace('_', ' ')} {count}" for reason, count in lost.items() if reason != "total")
         reasons.append(Reason(LOOK, f"observations failed to come {times(lost['total'])} ({kinds})", "observation"))
     return reasons
+
+
+def _live(report: dict[str, Any]) -> list[Reason]:
+    """Chunks of a live node that could not be judged; none where no live chunks were."""
+    live = report["run"].get("live_chunks")
+    if live is None or not live["without_observation"]:
+        return []
+    sentence = (
+        f"{live['without_observation']} of {live['total']} live chunks belong to no observation of these recordings, "
+        "so nothing is said about them: were they recorded from this bag, with this contract?"
+    )
+    return [Reason(STOP if live["without_observation"] > MOST_STRAY * live["total"] else LOOK, sentence)]
 
 
 def _errors(report: dict[str, Any]) -> list[Reason]:
@@ -137,17 +154,19 @@ def _errors(report: dict[str, Any]) -> list[Reason]:
 def _motion(report: dict[str, Any]) -> list[Reason]:
     metrics, reasons = report["metrics"], []
     if not metrics["chunks"]:
-        return [Reason(STOP, "the policy was never asked: there is no chunk to judge")]
+        return [_no_chunk(report)]
     refused = metrics["refusals"]
     if refused["total"]:
+        failed = refused.get(PREDICTION_FAILED, 0)
         kinds = ", ".join(
-            f"{reason.replace('_', ' ')} {count}" for reason, count in refused.items() if reason != "total"
+            f"{'failed' if reason == PREDICTION_FAILED else reason.replace('_', ' ')} {count}"
+            for reason, count in refused.items()
+            if reason != "total"
         )
-        share = refused["total"] / max(metrics["chunks"], 1)
+        share = refused["total"] / (metrics["chunks"] + failed)
         level = STOP if share > MOST_REFUSED else LOOK
-        reasons.append(
-            Reason(level, f"{share:.0%} of the chunks were refused ({kinds}): they would not be executed", "chunk")
-        )
+        found = "predictions gave no chunk, or one that was refused" if failed else "chunks were refused"
+        reasons.append(Reason(level, f"{share:.0%} of the {found} ({kinds}): they would not be executed", "chunk"))
     if metrics["holds"]["total"]:
         kinds = ", ".join(
             f"{reason.replace('_', ' ')} {count}" for reason, count in metrics["holds"].items() if reason != "total"
@@ -175,6 +194,16 @@ def _motion(report: dict[str, Any]) -> list[Reason]:
     return reasons
 
 
+def _no_chunk(report: dict[str, Any]) -> Reason:
+    """Why there is nothing to judge."""
+    if report["metrics"]["refusals"].get(PREDICTION_FAILED):
+        faults = [episode["prediction_fault"] for episode in report["episodes"] if episode["prediction_fault"]]
+        return Reason(STOP, f"every prediction failed: {faults[0]}", "chunk")
+    if "live_chunks" in report["run"]:
+        return Reason(STOP, "no live chunk came while these recordings were played: there is no chunk to judge")
+    return Reason(STOP, "the policy was never asked: there is no chunk to judge")
+
+
 def _latency(report: dict[str, Any]) -> list[Reason]:
     stage = report["latency"]["prediction"]
     if stage["p95_ms"] is None:
@@ -190,6 +219,10 @@ def _sensitivity(report: dict[str, Any]) -> list[Reason]:
     reasons = []
     for name, result in report["sensitivity"].items():
         change = result["change_normalised"]
+        if result["failed"]:
+            asked = result["probes"] + result["failed"]
+            failed = f"{result['failed']} of {asked} probes failed: {result['fault']}"
+            reasons.append(Reason(LOOK, f"sensitivity to {name.replace('_', ' ')}: {failed}"))
         if change is None or name == "other_seed":
             continue
         share = f"the actions change by {change:.1%} of half the trained range"

@@ -45,7 +45,8 @@ class EpisodeView:
 
     most: int
     _shown: Thinned[Shown] = field(init=False)
-    _next: Shown | None = None
+    _pending: dict[int, Shown] = field(default_factory=dict)
+    """Those whose chunk is still to come, by the stamp of their observation."""
 
     def __post_init__(self) -> None:
         """Begin with nothing."""
@@ -57,14 +58,17 @@ class EpisodeView:
 
     def note_observation(self, observation: Observation) -> None:
         """An inference begins."""
-        self._next = None
         if self._shown.wants_next:
             pictures = {camera: _jpeg(frames[-1]) for camera, frames in observation.images.items()}
-            self._next = Shown(observation.stamp_ns, pictures)
+            self._pending[observation.stamp_ns] = Shown(observation.stamp_ns, pictures)
+
+    def note_failure(self, observation: Observation) -> None:
+        """It gives no chunk."""
+        self._pending.pop(observation.stamp_ns, None)
 
     def note_prediction(self, prediction: Prediction, columns: ActionColumns) -> None:
         """Its chunk has arrived."""
-        shown, self._next = self._next, None
+        shown = self._pending.pop(prediction.observation.stamp_ns, None)
         if shown is None:
             self._shown.skip()
             return

@@ -19,7 +19,7 @@ from support.ros import isolate, own_domain
 from groot_ros.checkpoint import write_tiny_checkpoint
 from groot_ros.contract import load_contract
 from groot_ros.evaluation.evaluation import Settings, evaluate
-from groot_ros.evaluation.live_chunks import load_chunks, pilot_of, save_chunks
+from groot_ros.evaluation.live_chunks import LivePilots, load_chunks, save_chunks
 from groot_ros.evaluation.loading import load_policy
 from groot_ros.evaluation.policies import RecordedActions
 from groot_ros.nodes.player import play_once
@@ -117,7 +117,7 @@ def test_the_same_bag_over_dds_and_offline_gives_the_same_observations_and_chunk
         RecordedActions(contract, policy.horizon),
         Settings(seed=SEED),
         actions_path=folder / "live.parquet",
-        make_pilot=pilot_of(chunks),
+        make_pilot=LivePilots(chunks),
     )
     one, other = result.logs("policy")[0], of_live.logs("policy")[0]
     assert other.predictions == one.predictions
