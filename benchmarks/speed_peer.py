@@ -15,6 +15,8 @@ import numpy as np
 import torch
 from speed_worker import INSTRUCTION, camera_frames, robot_state, serve, timed
 
+FPS, HORIZON = 30, 8
+PREPROCESSED = ("observation.", "action", "task")
 NETWORK_INPUTS = (
     "input_ids",
     "attention_mask",
@@ -59,6 +61,22 @@ class Peer:
             found = {key: inputs[key] for key in NETWORK_INPUTS if key in inputs}
             np.savez(out, **{name: np.asarray(tensor) for name, tensor in found.items()})
         return {"seconds": seconds}
+
+    def road(self, dataset: str, batch: int, batches: int, workers: int) -> dict[str, Any]:
+        """Its own way from a dataset to batches: its loader decodes in workers, its preprocessor runs here."""
+        from lerobot.datasets.lerobot_dataset import LeRobotDataset
+        from torch.utils.data import DataLoader
+
+        times_s = [row / FPS for row in range(HORIZON)]
+        rows = LeRobotDataset("local/dataset", root=dataset, video_backend="pyav", delta_timestamps={"action": times_s})
+        loader = DataLoader(rows, batch_size=batch, shuffle=True, drop_last=True, num_workers=workers)
+        marks = []
+        for number, read in enumerate(loader):
+            self.preprocessor({key: value for key, value in read.items() if key.startswith(PREPROCESSED)})
+            marks.append(time.perf_counter())
+            if number + 1 == batches:
+                break
+        return {"seconds": np.diff(marks).tolist()}
 
     def load(self, dtype: str) -> dict[str, Any]:
         """Load its network: ``default`` is float32 weights under bfloat16 autocast."""
@@ -114,4 +132,12 @@ class Peer:
 
 if __name__ == "__main__":
     peer = Peer()
-    serve({"open": peer.open, "preprocess": peer.preprocess, "load": peer.load, "predict": peer.predict})
+    serve(
+        {
+            "open": peer.open,
+            "preprocess": peer.preprocess,
+            "road": peer.road,
+            "load": peer.load,
+            "predict": peer.predict,
+        }
+    )

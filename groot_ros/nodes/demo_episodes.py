@@ -17,6 +17,9 @@ from groot_ros.nodes.demo_waiting import WaitingNode
 
 ARM = "demo_arm"
 EPISODE_DEADLINE_S = 10.0
+SETTLING_S = 0.7
+"""After a new episode, until the cameras show it, and until a policy that was disabled just before takes the arm for at
+rest: only then does it see that the arm was put elsewhere."""
 UNHURRIED_ARM = {"demo_arm:rate_hz": 100.0}
 """Fewer joint states than the robot's usual: they are the most of the work, and rows come ten times a second."""
 

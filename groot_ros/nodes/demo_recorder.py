@@ -11,12 +11,10 @@ from groot_ros.demo.arm import Vector
 from groot_ros.demo.episode import draw_episode
 from groot_ros.demo.record import DemoRecord
 from groot_ros.demo.trials import ReachJudge
-from groot_ros.nodes.demo_episodes import EpisodeNode
+from groot_ros.nodes.demo_episodes import SETTLING_S, EpisodeNode
 from groot_ros.nodes.demo_policy import POLICY, PolicyHandle
 
 CONTROLLER = "arm_controller"
-SETTLING_S = 0.2
-"""After a new target, until the cameras show it."""
 SHOWN_FOR_S = 1.0
 """How long the arm stays at a target that it has reached."""
 

@@ -22,13 +22,12 @@ from groot_ros.demo.film import Film
 from groot_ros.demo.scene import VIEWS
 from groot_ros.demo.trials import ReachJudge, Trial, TrialsReport
 from groot_ros.errors import GrootError
-from groot_ros.nodes.demo_episodes import UNHURRIED_ARM, EpisodeNode
+from groot_ros.nodes.demo_episodes import SETTLING_S, UNHURRIED_ARM, EpisodeNode
 from groot_ros.nodes.demo_policy import POLICY, PolicyHandle, watch
 from groot_ros.nodes.demo_processes import companions, isolate, policy_command, ros_arguments
 from groot_ros.nodes.demo_robot_parts import LATCHED, TARGET_TOPIC
 
 START_DEADLINE_S = 150.0
-SETTLING_S = 0.2
 SHOWN_TARGET_TOPIC = "shown_target"
 OTHER_SCENE = 500_000
 """How far the seed of the shown target lies from that of the real one."""
