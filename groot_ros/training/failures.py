@@ -11,8 +11,8 @@ from pathlib import Path
 import torch
 
 from groot_ros.errors import TrainingError
+from groot_ros.training.checkpoints import CHECKPOINTS, newest_checkpoint
 from groot_ros.training.loader import WORKER_LOST
-from groot_ros.training.trainer import CHECKPOINTS, newest_checkpoint
 
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
 

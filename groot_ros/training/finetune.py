@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
-import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -15,9 +15,9 @@ from pathlib import Path
 import torch
 from rich.console import Console
 from transformers import TrainingArguments
+from transformers.trainer_utils import IntervalStrategy
 
 from groot_ros.checkpoint import open_checkpoint
-from groot_ros.checkpoint.weights import SINGLE
 from groot_ros.checkpoint.writing import write_json
 from groot_ros.contract import Contract, load_contract
 from groot_ros.dataset.quality.html import write_html
@@ -29,6 +29,7 @@ from groot_ros.errors import TrainingError
 from groot_ros.policy import select_device
 from groot_ros.processing.processor import Processor
 from groot_ros.training.batches import BatchMaker
+from groot_ros.training.checkpoints import make_best_the_result
 from groot_ros.training.config import FinetuneConfig
 from groot_ros.training.draws import DrawOptions
 from groot_ros.training.embodiment import Target, training_target, window_spec
@@ -37,13 +38,13 @@ from groot_ros.training.memory import estimate_memory
 from groot_ros.training.network import TrainedNetwork
 from groot_ros.training.packing import image_input_format
 from groot_ros.training.pictures import write_camera_pictures, write_curves
+from groot_ros.training.resuming import checkpoint_to_resume, write_config
 from groot_ros.training.step_hooks import StepHooks
-from groot_ros.training.trainer import BEST, FinetuneTrainer, newest_checkpoint
+from groot_ros.training.trainer import FinetuneTrainer
 from groot_ros.training.tuning import add_adapters, set_tuned
 from groot_ros.training.validation import held_out_episodes, spread_windows
 from groot_ros.training.weights import initial_network, scratch_checkpoint
 
-CONFIG_FILE = "finetune.json"
 HISTORY_FILE = "training_log.json"
 
 
@@ -86,7 +87,7 @@ def finetune(config: FinetuneConfig, *, resume: bool = False, console: Console |
             "one process trains: on a CPU accelerate starts several only through mpirun (--mpirun_hostfile); "
             "torchrun --nproc_per_node N starts them"
         )
-    resumed = _resumed(config, resume=resume)
+    resumed = checkpoint_to_resume(config, resume=resume)
     contract = load_contract(config.contract) if config.contract else None
     dataset = open_dataset(config.dataset)
     base = open_checkpoint(config.base_model, backbone=config.backbone, allow_download=config.allow_download)
@@ -94,10 +95,43 @@ def finetune(config: FinetuneConfig, *, resume: bool = False, console: Console |
     with plain_failures(config.output), arguments.main_process_first(desc="reports"):
         if arguments.process_index == 0:
             config.output.mkdir(parents=True, exist_ok=True)
-            write_json(config.output / CONFIG_FILE, config.model_dump(mode="json"))
+            write_config(config)
             if resumed is None:
                 _report_on(dataset, config, target, console)
+    with plain_failures(config.output):
+        trainer, hooks = _trainer(
+            dataset, config, target, contract=contract, arguments=arguments, console=console, resumed=resumed
+        )
+        with _stopped_by_ctrl_c(hooks, console):
+            trainer.train(resume_from_checkpoint=str(resumed) if resumed else None)
+            trainer.refuse_bad_loss()
+            if not trainer.has_best:
+                trainer.save_model()
+            elif arguments.process_index == 0:
+                make_best_the_result(config.output)
+    interrupted = hooks.interrupted and not trainer.out_of_patience
+    outcome = Outcome(config.output, trainer.state.global_step, list(trainer.state.log_history), interrupted)
+    if arguments.process_index == 0:
+        _finish(outcome, config, target, contract, console)
+    return outcome
+
+
+def _trainer(
+    dataset: Dataset,
+    config: FinetuneConfig,
+    target: Target,
+    *,
+    contract: Contract | None,
+    arguments: TrainingArguments,
+    console: Console,
+    resumed: Path | None,
+) -> tuple[FinetuneTrainer, StepHooks]:
+    """Make what trains, and say what it will train on and cost."""
     maker, validation = _makers(dataset, config, target)
+    if validation is None and config.validation.episodes:
+        console.print(f"no episode is held out, for {dataset.root} has only one: nothing is validated")
+    if validation is None:
+        arguments.eval_strategy = IntervalStrategy.NO
     network = _network(config, target, arguments)
     if arguments.process_index == 0 and resumed is None:
         pictures = write_camera_pictures(maker, _without_augmentation(maker), config.output / "cameras")
@@ -119,17 +153,7 @@ def finetune(config: FinetuneConfig, *, resume: bool = False, console: Console |
         callbacks=[hooks],
     )
     hooks.after_step = trainer.after_step
-    with plain_failures(config.output), _stopped_by_ctrl_c(hooks, console):
-        trainer.train(resume_from_checkpoint=str(resumed) if resumed else None)
-        trainer.refuse_bad_loss()
-        if hooks.stop or not (config.output / BEST).is_dir():
-            trainer.save_model()
-        elif arguments.process_index == 0:
-            _become_result(config.output / BEST, config.output)
-    outcome = Outcome(config.output, trainer.state.global_step, list(trainer.state.log_history), hooks.stop)
-    if arguments.process_index == 0:
-        _finish(outcome, config, target, contract, console)
-    return outcome
+    return trainer, hooks
 
 
 def _leave_cores_to_workers(workers: int) -> None:
@@ -191,19 +215,6 @@ def _is_alone_by_mistake() -> bool:
     """Whether `accelerate launch` was asked for several processes on a CPU: it starts one, and says nothing."""
     asked = os.environ.get("ACCELERATE_USE_CPU", "").lower() == "true" and "MASTER_PORT" in os.environ
     return asked and not {"RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK"} & os.environ.keys()
-
-
-def _resumed(config: FinetuneConfig, *, resume: bool) -> Path | None:
-    newest = newest_checkpoint(config.output)
-    if resume:
-        if newest is None:
-            msg = f"{config.output} holds no complete checkpoint to resume from; start without --resume"
-            raise TrainingError(msg)
-        return newest
-    if newest is not None or (config.output / SINGLE).exists():
-        msg = f"{config.output} holds a training already; go on with --resume, or give another output folder"
-        raise TrainingError(msg)
-    return None
 
 
 def _report_on(dataset: Dataset, config: FinetuneConfig, target: Target, console: Console) -> None:
@@ -289,22 +300,16 @@ def _stopped_by_ctrl_c(hooks: StepHooks, console: Console) -> Iterator[None]:
         signal.signal(signal.SIGINT, previous)
 
 
-def _become_result(best: Path, output: Path) -> None:
-    """Move a checkpoint up into the output folder, its weights last."""
-    for entry in sorted(best.iterdir(), key=lambda entry: entry.suffix == ".safetensors"):
-        if (output / entry.name).is_dir():
-            shutil.rmtree(output / entry.name)
-        entry.replace(output / entry.name)
-    best.rmdir()
-
-
 def _finish(
     outcome: Outcome, config: FinetuneConfig, target: Target, contract: Contract | None, console: Console
 ) -> None:
-    write_json(config.output / HISTORY_FILE, outcome.history)
+    history = [
+        {key: value if math.isfinite(value) else None for key, value in entry.items()} for entry in outcome.history
+    ]
+    write_json(config.output / HISTORY_FILE, history)
     write_curves(outcome.history, config.output / "curves.png")
     logging.getLogger(__name__).info("training ended after %d steps", outcome.steps)
-    if outcome.interrupted and outcome.steps < config.steps:
+    if outcome.interrupted:
         console.print(f"stopped after {outcome.steps} of {config.steps} steps; --resume goes on with it")
         return
     console.print(

@@ -1,7 +1,8 @@
-"""What a training will need of the device's memory, before it is tried."""
+"""What a training will need of the device's memory, before it is tried, and what it takes of the device then."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 import torch
@@ -59,6 +60,17 @@ def estimate_memory(network: nn.Module, device: torch.device, *, averaged: bool)
         average=learning * 4 if averaged else 0,
         available=available,
     )
+
+
+def device_costs(device: torch.device) -> dict[str, float]:
+    """What a training takes of a CUDA device, for the log; what cannot be asked is left out."""
+    if device.type != "cuda":
+        return {}
+    costs = {"gpu_memory_gib": round(torch.cuda.max_memory_allocated(device) / GIB, 2)}
+    # The driver's Python bindings are not everywhere, and where they are (MIG, Jetson) they raise errors of their own.
+    with suppress(Exception):
+        costs["gpu_use_percent"] = float(torch.cuda.utilization(device))
+    return costs
 
 
 def _free_ram() -> int | None:

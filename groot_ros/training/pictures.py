@@ -10,9 +10,11 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from torch import Tensor
 
-from groot_ros.training.batches import BatchMaker
+from groot_ros.errors import TrainingError
+from groot_ros.processing.geometry import CropBox
+from groot_ros.processing.images_torch import TorchGeometry
+from groot_ros.training.batches import Batch, BatchMaker
 from groot_ros.training.packing import as_levels
 
 Picture = NDArray[np.uint8]
@@ -26,6 +28,9 @@ def write_camera_pictures(maker: BatchMaker, evaluation: BatchMaker, directory: 
         evaluation: Without augmentation.
         directory: Where ``<camera>.png`` go.
 
+    Raises:
+        TrainingError: A picture cannot be written.
+
     """
     directory.mkdir(parents=True, exist_ok=True)
     middle = len(maker.windows) // 2
@@ -33,19 +38,27 @@ def write_camera_pictures(maker: BatchMaker, evaluation: BatchMaker, directory: 
     seen = [each.make([window], [draw]) for each in (maker, evaluation)]
     paths = []
     for place, camera in enumerate(maker.processor.cameras.keys):
-        pair = [_newest(batch["images"][place]) for batch in seen]
+        pair = [_newest(each, batch, place) for each, batch in zip((maker, evaluation), seen, strict=True)]
         height = max(picture.shape[0] for picture in pair)
         gap = np.full((height, 8, 3), 255, np.uint8)
         together = np.concatenate([_as_high(pair[0], height), gap, _as_high(pair[1], height)], axis=1)
         path = directory / f"{camera}.png"
-        cv2.imwrite(str(path), np.ascontiguousarray(together[..., ::-1]))
+        if not cv2.imwrite(str(path), np.ascontiguousarray(together[..., ::-1])):
+            msg = f"{path}: the picture could not be written; is the disk full, or the folder not yours?"
+            raise TrainingError(msg)
         paths.append(path)
     return paths
 
 
-def _newest(images: Tensor) -> Picture:
-    frame: Picture = as_levels(images[0, -1]).permute(1, 2, 0).numpy()
-    return frame
+def _newest(maker: BatchMaker, batch: Batch, camera: int) -> Picture:
+    """The newest frame, shaped here where the device would shape it (torch geometry)."""
+    frame: Picture = as_levels(batch["images"][camera][0, -1]).permute(1, 2, 0).numpy()
+    geometry = maker.processor.geometry
+    if not isinstance(geometry, TorchGeometry):
+        return frame
+    top, left = batch["crop_boxes"][camera, 0, -1].tolist()
+    shaped: Picture = geometry(frame[None], CropBox(top, left, *geometry.crop_height_width))[0]
+    return shaped
 
 
 def _as_high(picture: Picture, height: int) -> Picture:

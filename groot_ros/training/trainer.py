@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.distributed.fsdp import FSDPModule
-from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.optim.lr_scheduler import LambdaLR
 from transformers import Trainer, TrainerCallback, TrainingArguments
 
@@ -20,19 +15,19 @@ from groot_ros.contract import Contract
 from groot_ros.errors import TrainingError
 from groot_ros.training.average import WeightAverage
 from groot_ros.training.batches import Batch, BatchMaker
+from groot_ros.training.checkpoints import BEST, CHECKPOINTS, LIVE_WEIGHTS
 from groot_ros.training.config import FinetuneConfig
 from groot_ros.training.embodiment import Target
 from groot_ros.training.loader import BatchLoader
+from groot_ros.training.memory import device_costs
 from groot_ros.training.network import TrainedNetwork
 from groot_ros.training.order import SampleOrder
 from groot_ros.training.schedule import CosineSchedule
+from groot_ros.training.sharding import largest, own_share, shared_like, whole
 from groot_ros.training.tuning import has_decay, merged_weights
 from groot_ros.training.validation import scores
 from groot_ros.training.weights import write_checkpoint
 
-LIVE_WEIGHTS = "live_weights.safetensors"  # what learns, as the optimiser has it: not averaged, adapters apart
-CHECKPOINTS = "checkpoint-"
-BEST = "best"  # with `patience`: the weights of the smallest validation loss, until they become the result
 _NETWORK = "network."
 
 
@@ -52,6 +47,9 @@ class FinetuneTrainer(Trainer):
         arguments: transformers' own.
         callbacks: More of transformers' callbacks.
 
+    Attributes:
+        out_of_patience: Whether so many validations were not better that the training ended.
+
     """
 
     def __init__(
@@ -70,6 +68,8 @@ class FinetuneTrainer(Trainer):
         self._target = target
         self._contract = contract
         self._validation = validation
+        self._schedule = CosineSchedule.of(config.steps, config.warmup_ratio, config.final_learning_rate)
+        self.out_of_patience = False
         self._average: WeightAverage | None = None
         self._bad_step = torch.tensor(-1)
         self._data_s = 0.0
@@ -142,15 +142,30 @@ class FinetuneTrainer(Trainer):
             )
         return self.optimizer
 
-    def create_scheduler(self, num_training_steps: int, optimizer: torch.optim.Optimizer | None = None) -> LambdaLR:
+    def create_scheduler(self, num_training_steps: int, optimizer: torch.optim.Optimizer | None = None) -> LambdaLR:  # noqa: ARG002
         """The cosine of the recipe over the actual steps."""
         if self.lr_scheduler is None:
-            schedule = CosineSchedule.of(
-                num_training_steps, self._config.warmup_ratio, self._config.final_learning_rate
-            )
-            self.lr_scheduler = LambdaLR(optimizer or self.create_optimizer(), schedule)
+
+            def share(step: int) -> float:
+                # LambdaLR saves what a callable object holds, and a resume would go on with its number of steps.
+                return self._schedule(step)
+
+            self.lr_scheduler = LambdaLR(optimizer or self.create_optimizer(), share)
             self._created_lr_scheduler = True
         return self.lr_scheduler
+
+    def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
+        """Go on with the optimiser's moments, at the rate of this schedule: the saved one may have had other steps."""
+        super()._load_optimizer_and_scheduler(checkpoint)
+        if checkpoint is None:
+            return
+        assert self.optimizer is not None
+        assert self.lr_scheduler is not None
+        state = self.lr_scheduler.state_dict()
+        rate = self._config.learning_rate * self._schedule(state["last_epoch"])
+        self.lr_scheduler.load_state_dict(state | {"_last_lr": [rate] * len(state["_last_lr"])})
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
 
     def training_step(self, model: nn.Module, inputs: Batch, num_items_in_batch: Tensor | int | None = None) -> Tensor:
         """One forward and backward pass; what is random in it depends on the step and the rank alone."""
@@ -175,17 +190,37 @@ class FinetuneTrainer(Trainer):
             self._average.update(self._bare_network(), self.state.global_step)
 
     def refuse_bad_loss(self) -> None:
-        """Stop before a loss that is no number reaches a log or a checkpoint.
+        """Stop, all ranks alike, before a loss that is no number reaches a log or a checkpoint.
 
         Raises:
             TrainingError: There was one.
 
         """
-        bad = int(self._bad_step)
+        bad = largest(self._bad_step)
         if bad >= 0:
             msg = (
                 f"the loss of step {bad + 1} is not a finite number; nothing of it was saved. Lower "
                 "learning_rate, look for outliers with `check`, or use precision: float32"
+            )
+            raise TrainingError(msg)
+
+    def _refuse_bad_weights(self) -> None:
+        """Stop, all ranks alike, before weights that are no numbers are saved.
+
+        A finite loss may have a gradient that is not.
+
+        Raises:
+            TrainingError: There are some.
+
+        """
+        bad = torch.zeros((), dtype=torch.int64, device=self.args.device)
+        for parameter in self._wrapped().parameters():
+            if parameter.requires_grad:
+                bad |= (~torch.isfinite(own_share(parameter.detach()))).any()
+        if largest(bad):
+            msg = (
+                f"the weights after step {self.state.global_step} are not finite numbers, though the loss was; nothing "
+                "of them was saved. Lower learning_rate, look for outliers with `check`, or use precision: float32"
             )
             raise TrainingError(msg)
 
@@ -202,9 +237,7 @@ class FinetuneTrainer(Trainer):
             logs["samples_per_s"] = round(samples / (now - before), 2)
             logs["step_s"] = round((now - before) / steps, 4)
             logs["data_s"] = round(self._data_s / steps, 4)
-            if self.args.device.type == "cuda":
-                logs["gpu_memory_gib"] = round(torch.cuda.max_memory_allocated(self.args.device) / 2**30, 2)
-                logs["gpu_use_percent"] = _gpu_use(self.args.device)
+            logs.update(device_costs(self.args.device))
             self._logged_at, self._data_s = (now, step), 0.0
         samples_seen = step * self._config.batch_size * self._config.accumulation
         self.state.epoch = round(samples_seen / len(self._maker), 3)
@@ -216,7 +249,7 @@ class FinetuneTrainer(Trainer):
         maker, numbers = self._validation
         started = time.perf_counter()
         network = self._bare_network()
-        with self._averaged(), _whole(network), self.autocast_smart_context_manager():
+        with self._averaged(), whole(network), self.autocast_smart_context_manager():
             network.eval()
             found = scores(
                 network,
@@ -253,15 +286,22 @@ class FinetuneTrainer(Trainer):
         if since_best == 0:
             self.save_model(str(self._config.output / BEST), _internal_call=True)
         elif since_best >= patience:
-            self.control.should_training_stop = True
+            self.control.should_training_stop = self.out_of_patience = True
+
+    @property
+    def has_best(self) -> bool:
+        """Whether the best weights are kept, and become the result; all ranks know it, whoever sees the folder."""
+        validated = any("eval_loss" in entry for entry in self.state.log_history)
+        return self._config.validation.patience is not None and validated
 
     # What is saved
 
     def _save(self, output_dir: str | None = None, state_dict: dict[str, Tensor] | None = None) -> None:
         """Write a whole checkpoint in NVIDIA's layout, and what the optimiser works on where that differs."""
+        self.refuse_bad_loss()
+        self._refuse_bad_weights()
         if not self.args.should_save:
             return
-        self.refuse_bad_loss()
         directory = Path(output_dir or self._config.output)
         live = {
             name.removeprefix(_NETWORK): value
@@ -307,7 +347,7 @@ class FinetuneTrainer(Trainer):
             raise TrainingError(msg)
         with torch.no_grad():
             for name, parameter in parameters.items():
-                parameter.copy_(_like(live[name], parameter))
+                parameter.copy_(shared_like(live[name], parameter))
         if self._average is not None:
             average = {f"{_NETWORK}{name}": stored.get(f"average.{name}", live[name]) for name in parameters}
             self._average.load(average)
@@ -352,41 +392,3 @@ class _Swapped:
         for name, parameter in self._network.named_parameters():
             if name in self._live:
                 parameter.copy_(self._live[name])
-
-
-@contextmanager
-def _whole(network: nn.Module) -> Iterator[None]:
-    """Sharded weights (FSDP) come together for a while: validation calls more than the forward pass."""
-    parts = [module for module in network.modules() if isinstance(module, FSDPModule)]
-    for part in parts:
-        part.unshard()
-    yield
-    for part in parts:
-        part.reshard()
-
-
-def _like(value: Tensor, parameter: Tensor) -> Tensor:
-    """The own share of a value where the parameter is sharded."""
-    if isinstance(parameter, DTensor):
-        return distribute_tensor(value.to(parameter.device), parameter.device_mesh, parameter.placements)
-    return value
-
-
-def newest_checkpoint(output: Path) -> Path | None:
-    """The newest checkpoint of an output folder that was written to its end."""
-    complete = []
-    for directory in output.glob(f"{CHECKPOINTS}*"):
-        try:
-            step = json.loads((directory / "trainer_state.json").read_text(encoding="utf-8"))["global_step"]
-        except (OSError, ValueError, KeyError):
-            continue
-        if (directory / LIVE_WEIGHTS).is_file():
-            complete.append((int(step), directory))
-    return max(complete)[1] if complete else None
-
-
-def _gpu_use(device: torch.device) -> float:
-    try:
-        return float(torch.cuda.utilization(device))
-    except (ImportError, RuntimeError):  # the driver's Python bindings are not everywhere
-        return float("nan")

@@ -10,6 +10,7 @@ import torch
 
 from groot_ros.dataset.reader import Dataset
 from groot_ros.dataset.windows import TrainingWindows
+from groot_ros.errors import TrainingError
 from groot_ros.training.batches import BatchMaker
 from groot_ros.training.config import Validation
 from groot_ros.training.device import DevicePreparation
@@ -37,11 +38,26 @@ class Scores:
 
 
 def held_out_episodes(dataset: Dataset, validation: Validation) -> tuple[int, ...]:
-    """The episodes that are not trained on; none for a share of 0."""
+    """The episodes that are not trained on; none for a share of 0, and never all by a share.
+
+    Raises:
+        TrainingError: The dataset has no episode of a number, or the numbers are those of all.
+
+    """
     count = len(dataset.episodes)
     if isinstance(validation.episodes, tuple):
-        return tuple(episode for episode in validation.episodes if 0 <= episode < count)
-    number = round(validation.episodes * count)
+        unknown = [str(episode) for episode in validation.episodes if not 0 <= episode < count]
+        if unknown:
+            msg = (
+                f"validation.episodes: {dataset.root} has no episode {', '.join(unknown)}; its {count} episodes are "
+                f"numbered from 0 to {count - 1}"
+            )
+            raise TrainingError(msg)
+        if len(set(validation.episodes)) == count:
+            msg = f"validation.episodes: all {count} episodes of {dataset.root} are held out; leave some to train on"
+            raise TrainingError(msg)
+        return validation.episodes
+    number = min(round(validation.episodes * count), max(0, count - 1))
     if number == 0 and validation.episodes > 0.0 and count > 1:
         number = 1
     return tuple(int(episode) for episode in np.linspace(0, count - 1, number + 2)[1:-1].round()) if number else ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import math
 import os
 import shutil
@@ -19,10 +20,13 @@ from support.training import quiet, saved_weights, small_config
 
 from groot_ros.cli.finetune import main
 from groot_ros.errors import DatasetError, TrainingError
+from groot_ros.training.average import WeightAverage
 from groot_ros.training.batches import BatchMaker
+from groot_ros.training.checkpoints import newest_checkpoint
 from groot_ros.training.failures import plain_failures
+from groot_ros.training.memory import device_costs
 from groot_ros.training.network import TrainedNetwork
-from groot_ros.training.trainer import FinetuneTrainer, newest_checkpoint
+from groot_ros.training.trainer import FinetuneTrainer
 
 ROOT = Path(__file__).parents[2]
 FORWARD = TrainedNetwork.forward
@@ -47,6 +51,58 @@ def test_a_loss_that_is_no_number_names_its_step_and_is_never_saved(config, monk
     newest = newest_checkpoint(config.output)
     assert newest.name == "checkpoint-2"
     assert all(bool(torch.isfinite(value).all()) for value in saved_weights(newest).values())
+
+
+def test_weights_that_are_no_numbers_are_never_saved_though_their_loss_was_one(config, monkeypatch):
+    def poisoned(self, **batch):
+        poisoned.calls += 1
+        loss = FORWARD(self, **batch)["loss"]
+        if poisoned.calls == config.steps:
+            loss.register_hook(lambda gradient: gradient * math.inf)
+        return {"loss": loss}
+
+    poisoned.calls = 0
+    monkeypatch.setattr(TrainedNetwork, "forward", poisoned)
+    with pytest.raises(TrainingError, match="the weights after step 4 are not finite numbers, though the loss was"):
+        quiet(config)
+    newest = newest_checkpoint(config.output)
+    assert newest.name == "checkpoint-3"
+    assert not (config.output / "checkpoint-4").exists()
+    assert not (config.output / "model.safetensors").exists()
+    assert all(bool(torch.isfinite(value).all()) for value in saved_weights(newest).values())
+
+
+def test_what_the_log_holds_beside_numbers_does_not_cost_the_result(config, monkeypatch):
+    log = FinetuneTrainer.log
+
+    def with_none(self, logs, start_time=None):
+        log(self, {**logs, "grad_norm": math.nan}, start_time)
+
+    monkeypatch.setattr(FinetuneTrainer, "log", with_none)
+    outcome = quiet(config)
+    assert math.isnan(outcome.history[0]["grad_norm"])
+    written = json.loads((config.output / "training_log.json").read_text())
+    assert written[0]["grad_norm"] is None
+    assert (config.output / "curves.png").is_file()
+
+
+class NotSupported(Exception):
+    """As the driver's bindings raise on MIG and Jetson."""
+
+
+@pytest.mark.parametrize(
+    "reason", [ModuleNotFoundError("pynvml"), NotSupported("Not Supported"), RuntimeError("no driver")]
+)
+def test_a_device_that_does_not_say_its_use_leaves_it_out_of_the_log(monkeypatch, reason):
+    def refuse(_device):
+        raise reason
+
+    monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda _device: 3 * 2**29)
+    monkeypatch.setattr(torch.cuda, "utilization", refuse)
+    assert device_costs(torch.device("cuda")) == {"gpu_memory_gib": 1.5}
+    monkeypatch.setattr(torch.cuda, "utilization", lambda _device: 87)
+    assert device_costs(torch.device("cuda")) == {"gpu_memory_gib": 1.5, "gpu_use_percent": 87.0}
+    assert device_costs(torch.device("cpu")) == {}
 
 
 def test_a_full_disk_leaves_the_last_checkpoint_and_removes_the_half_written_one(config, monkeypatch):
@@ -76,6 +132,15 @@ def test_too_little_memory_on_the_device_says_what_to_change(config, monkeypatch
     monkeypatch.setattr(TrainedNetwork, "forward", exhausted)
     with pytest.raises(TrainingError, match=r"not enough memory.*halve batch_size.*No checkpoint had been saved yet"):
         quiet(config)
+
+
+def test_too_little_memory_for_the_averaged_weights_is_said_as_well(config, monkeypatch):
+    def exhausted(*_arguments):
+        raise torch.OutOfMemoryError
+
+    monkeypatch.setattr(WeightAverage, "__init__", exhausted)
+    with pytest.raises(TrainingError, match=r"not enough memory.*halve batch_size.*No checkpoint had been saved yet"):
+        quiet(config.model_copy(update={"ema_decay": 0.9}))
 
 
 def test_a_killed_worker_is_named(config):

@@ -1,4 +1,4 @@
-"""Whole trainings of a few steps: what comes out, what goes on after a break, and what more than one process does."""
+"""Whole trainings of a few steps: what comes out, and what more than one process does."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from rich.console import Console
 from support.datasets import TASKS, write_dataset
 from support.training import quiet, saved_weights, small_config
@@ -23,19 +22,11 @@ from groot_ros.checkpoint.writing import write_json
 from groot_ros.contract import load_contract
 from groot_ros.dataset.reader import open_dataset
 from groot_ros.dataset.windows import TrainingWindows
-from groot_ros.errors import CheckpointError, TrainingError
+from groot_ros.errors import CheckpointError
 from groot_ros.policy import GrootPolicy
-from groot_ros.training import trainer
+from groot_ros.training.checkpoints import newest_checkpoint
 from groot_ros.training.embodiment import window_spec
 from groot_ros.training.finetune import finetune
-from groot_ros.training.trainer import FinetuneTrainer, newest_checkpoint
-from groot_ros.training.validation import Scores
-
-DROPOUT = {"from_scratch": {"network": {"diffusion_model_cfg": {"dropout": 0.1}}}, "state_dropout": 0.3}
-
-
-def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
-    return one.keys() == other.keys() and all(torch.equal(value, other[name]) for name, value in one.items())
 
 
 def test_a_finished_training_is_a_checkpoint_that_the_policy_loads(dataset, base_model, contract, tmp_path):
@@ -63,42 +54,6 @@ def test_a_finished_training_is_a_checkpoint_that_the_policy_loads(dataset, base
         GrootPolicy.from_checkpoint(out, "new_embodiment", device="cpu", rate_hz=30.0)
 
 
-def test_with_patience_the_training_stops_and_the_result_is_the_best_of_its_validations(
-    dataset, base_model, contract, tmp_path, monkeypatch
-):
-    losses = iter([3.0, 1.0, 2.0, 1.5, 0.5, 0.5])
-    monkeypatch.setattr(trainer, "scores", lambda *_args, **_options: Scores(1, next(losses), {}, {}))
-    out = tmp_path / "out"
-    patient = {"episodes": [3], "every": 1, "patience": 2}
-    outcome = quiet(small_config(dataset, base_model, contract, out, steps=6, save_every=1, validation=patient))
-    assert outcome.steps == 4
-    assert same(saved_weights(out), saved_weights(out / "checkpoint-2"))
-    assert not same(saved_weights(out), saved_weights(out / "checkpoint-4"))
-    assert not (out / "best").exists()
-    GrootPolicy.from_checkpoint(out, "new_embodiment", device="cpu")
-
-
-def test_a_resumed_training_remembers_the_best_validation(dataset, base_model, contract, tmp_path, monkeypatch):
-    losses = iter([1.0, 2.0, 1.5])
-    monkeypatch.setattr(trainer, "scores", lambda *_args, **_options: Scores(1, next(losses), {}, {}))
-    out = tmp_path / "out"
-    patient = {"episodes": [3], "every": 1, "patience": 2}
-    config = small_config(dataset, base_model, contract, out, steps=6, save_every=1, validation=patient)
-    after_step = FinetuneTrainer.after_step
-
-    def fall_over(self):
-        after_step(self)
-        if self.state.global_step == 2 and not (out / "fell").exists():
-            (out / "fell").touch()
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(FinetuneTrainer, "after_step", fall_over)
-    with pytest.raises(KeyboardInterrupt):
-        quiet(config)
-    assert quiet(config, resume=True).steps == 3
-    assert same(saved_weights(out), saved_weights(out / "checkpoint-1"))
-
-
 def test_the_statistics_are_those_of_the_dataset_row_by_row_for_relative_groups(
     dataset, base_model, contract, tmp_path
 ):
@@ -116,38 +71,6 @@ def test_the_statistics_are_those_of_the_dataset_row_by_row_for_relative_groups(
     np.testing.assert_allclose(statistics.relative_action["single_arm"].max, relative.max(axis=0), atol=1e-6)
     states = np.concatenate([data.state(episode, "gripper") for episode in range(len(data.episodes))])
     np.testing.assert_allclose(statistics.state["gripper"].mean, states.mean(axis=0), atol=1e-6)
-
-
-def test_after_a_kill_a_resumed_training_ends_with_the_same_bits(dataset, base_model, contract, tmp_path, monkeypatch):
-    """20 steps equal 10 and 10, with dropout, averaged weights and accumulation."""
-    changes = {"steps": 20, "accumulation": 2, "batch_size": 1, "ema_decay": 0.9, "save_every": 10, **DROPOUT}
-    whole = quiet(small_config(dataset, base_model, contract, tmp_path / "whole", **changes))
-    broken = small_config(dataset, base_model, contract, tmp_path / "broken", **changes)
-
-    class Killed(BaseException):
-        pass
-
-    step = FinetuneTrainer.training_step
-
-    def dies(self, *arguments, **options):
-        if self.state.global_step == 12:
-            raise Killed
-        return step(self, *arguments, **options)
-
-    monkeypatch.setattr(FinetuneTrainer, "training_step", dies)
-    with pytest.raises(Killed):
-        quiet(broken)
-    monkeypatch.undo()
-    with pytest.raises(TrainingError, match=r"holds a training already; go on with --resume"):
-        quiet(broken)
-    assert newest_checkpoint(tmp_path / "broken").name == "checkpoint-10"
-    resumed = quiet(broken, resume=True)
-    assert same(saved_weights(tmp_path / "whole"), saved_weights(tmp_path / "broken"))
-
-    def losses(outcome):
-        return {entry["step"]: entry["loss"] for entry in outcome.history if "loss" in entry}
-
-    assert losses(resumed) == losses(whole)
 
 
 def launched(script: str, config: Path, *options: str, **environment: str) -> str:
@@ -221,3 +144,11 @@ def test_sharded_weights_learn_the_same_and_go_on_after_a_break(one_task, base_m
     shutil.rmtree(tmp_path / "two" / "checkpoint-4")
     launched("sharded_ranks.py", tmp_path / "two.json", "--resume")
     assert (tmp_path / "two" / "model.safetensors").read_bytes() == whole
+
+
+def test_ctrl_c_that_reaches_one_rank_alone_stops_both_with_one_checkpoint(one_task, base_model, contract, tmp_path):
+    config = small_config(one_task, base_model, contract, tmp_path / "two", **TWO_RANKS)
+    write_json(tmp_path / "two.json", config.model_dump(mode="json"))
+    said = launched("stopped_ranks.py", tmp_path / "two.json")
+    assert [said.count(f"rank {rank} has done step {step}") for rank in (0, 1) for step in (2, 3)] == [1, 0, 1, 0]
+    assert newest_checkpoint(tmp_path / "two").name == "checkpoint-2"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 import yaml
+from rich.console import Console
 from scipy.spatial.transform import Rotation
 from support.datasets import make_spec, write_dataset
 from support.golden import TINY_SINGLE, load_case
@@ -24,6 +26,7 @@ from groot_ros.numerics.relative import RelativeKind, to_relative
 from groot_ros.training.config import FinetuneConfig, Lora, Tune, Validation, load_config
 from groot_ros.training.draws import DrawOptions
 from groot_ros.training.embodiment import changed_processor, contract_modalities, tag_statistics, training_target
+from groot_ros.training.finetune import finetune
 from groot_ros.training.network import TrainedNetwork
 from groot_ros.training.schedule import CosineSchedule
 from groot_ros.training.tuning import add_adapters, has_decay, merged_weights, set_tuned
@@ -250,6 +253,29 @@ def test_held_out_episodes_are_spread_and_never_trained_on(dataset):
     assert len(held_out_episodes(data, Validation(episodes=0.5))) == 2
     assert held_out_episodes(data, Validation(episodes=(1, 3))) == (1, 3)
     assert len(held_out_episodes(data, Validation(episodes=0.05))) == 1
+    assert len(held_out_episodes(data, Validation(episodes=0.99))) == 3, "nothing is left to train on"
+
+
+@pytest.mark.parametrize(
+    ("episodes", "sentence"),
+    [
+        ((60,), "has no episode 60; its 4 episodes are numbered from 0 to 3"),
+        ((3, 500), "has no episode 500; its 4 episodes"),
+        ((-1, 4), "has no episode -1, 4; its 4 episodes"),
+        ((0, 1, 2, 3), "all 4 episodes of .* are held out; leave some to train on"),
+    ],
+)
+def test_held_out_episodes_that_cannot_be_are_refused(dataset, episodes, sentence):
+    with pytest.raises(TrainingError, match=rf"validation\.episodes: .*{sentence}"):
+        held_out_episodes(open_dataset(dataset), Validation(episodes=episodes))
+
+
+def test_one_episode_is_trained_on_by_default_and_that_nothing_validates_is_said(base_model, contract, tmp_path):
+    single = write_dataset(tmp_path / "single", lengths=(16,))
+    heard = io.StringIO()
+    config = small_config(single, base_model, contract, tmp_path / "out", steps=1, validation={})
+    assert finetune(config, console=Console(file=heard, width=400)).steps == 1
+    assert "no episode is held out" in heard.getvalue()
 
 
 def test_the_rate_rises_over_its_share_of_the_actual_steps_and_falls_to_its_end():
