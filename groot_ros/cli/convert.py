@@ -23,6 +23,8 @@ from groot_ros.dataset.conversion.inspection import BagReport
 from groot_ros.dataset.layout import LayoutVersion
 from groot_ros.dataset.video_writer import VideoEncoding
 from groot_ros.errors import DatasetError
+from groot_ros.recording.recovery import UNFINISHED_SUFFIX
+from groot_ros.recording.session import DISCARDED
 
 _EXAMPLES = """examples:
   python -m groot_ros convert --inspect recordings/episode_000000
@@ -97,7 +99,7 @@ def _convert(options: argparse.Namespace, console: Console) -> int:
         msg = f"{missing} is missing; convert BAG... OUT --contract FILE"
         raise DatasetError(msg)
     *sources, root = options.paths
-    bags, leftovers = find_bags(sources)
+    bags, leftovers, aside = find_bags(sources)
     cuts = read_cuts(options.episodes, bags) if options.episodes else [Cut(bag) for bag in bags]
     contract = load_contract(options.contract)
     settings = ConversionSettings(
@@ -123,6 +125,10 @@ def _convert(options: argparse.Namespace, console: Console) -> int:
     _print_conversion(conversion, console, contract.rate_hz)
     for bag in leftovers:
         console.print(f"{bag} was left out: it is not finished; run record --recover {bag.parent}", soft_wrap=True)
+    for folder in aside:
+        console.print(
+            f"{folder} was left out: what lies in it was put aside; give it alone to convert it", soft_wrap=True
+        )
     for bag in [bag for bag in bags if bag not in {cut.bag for cut in cuts}]:
         console.print(f"{bag} was left out: it does not stand in {options.episodes}", soft_wrap=True)
     if conversion.episodes is None:
@@ -132,8 +138,10 @@ def _convert(options: argparse.Namespace, console: Console) -> int:
     return 1 if conversion.failed or leftovers else 0
 
 
-def find_bags(sources: Sequence[Path]) -> tuple[list[Path], list[Path]]:
-    """The bags that are meant, and those among them that were never finished.
+def find_bags(sources: Sequence[Path]) -> tuple[list[Path], list[Path], list[Path]]:
+    """The bags that are meant, those that were never finished, and folders of episodes that were put aside.
+
+    The last are meant only where nothing else is given: ``recordings/*`` names them too.
 
     Raises:
         DatasetError: A path leads nowhere, or to a folder without bags.
@@ -141,9 +149,13 @@ def find_bags(sources: Sequence[Path]) -> tuple[list[Path], list[Path]]:
     """
     bags: list[Path] = []
     unfinished: list[Path] = []
+    aside: list[Path] = []
     for source in sources:
         if source.is_file() or is_bag(source):
-            bags.append(source)
+            (unfinished if source.suffix == UNFINISHED_SUFFIX else bags).append(source)
+            continue
+        if len(sources) > 1 and source.name == DISCARDED and source.is_dir():
+            aside.append(source)
             continue
         inside = sorted(path for path in source.iterdir() if is_bag(path)) if source.is_dir() else []
         if not inside:
@@ -151,8 +163,8 @@ def find_bags(sources: Sequence[Path]) -> tuple[list[Path], list[Path]]:
             msg = f"{source} is {what}; give bags, or a folder of them"
             raise DatasetError(msg)
         for bag in inside:
-            (unfinished if bag.suffix == ".recording" else bags).append(bag)
-    return list(dict.fromkeys(bags)), unfinished
+            (unfinished if bag.suffix == UNFINISHED_SUFFIX else bags).append(bag)
+    return list(dict.fromkeys(bags)), list(dict.fromkeys(unfinished)), aside
 
 
 def _print_conversion(conversion: Conversion, console: Console, rate_hz: float) -> None:
@@ -173,7 +185,9 @@ def _print_conversion(conversion: Conversion, console: Console, rate_hz: float) 
 
 
 def _inspect(options: argparse.Namespace, console: Console) -> int:
-    bags, unfinished = find_bags(options.paths)
+    bags, unfinished, aside = find_bags(options.paths)
+    for folder in aside:
+        console.print(f"{folder} was left out: what lies in it was put aside; give it alone to see it", soft_wrap=True)
     for bag in bags + unfinished:
         with Progress(console=Console(stderr=True), transient=True) as bars:
             task = bars.add_task(bag.name, total=1.0)

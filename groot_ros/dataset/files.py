@@ -112,6 +112,21 @@ def read_json_lines(path: Path, keys: tuple[str, ...]) -> list[dict[str, Any]]:
     return records
 
 
+def move_file(source: Path, target: Path) -> None:
+    """Give a file another name, and wait until that is on the disk.
+
+    Raises:
+        DatasetError: The system refused.
+
+    """
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        source.replace(target)
+        sync_directory(target.parent)
+    except OSError as error:
+        raise unwritable(target, error) from error
+
+
 def sync_file(path: Path) -> None:
     """Wait until the content of ``path`` is on the disk."""
     with path.open("rb") as file:

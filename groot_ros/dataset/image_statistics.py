@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from groot_ros.dataset.video_reader import VideoReader
 
 MOST_PIXELS = 20_000  # of one frame, on a regular grid: means over a grid hardly differ from means over all pixels
 
@@ -77,3 +80,18 @@ class ImageHistogram:
             below, above = np.searchsorted(cumulative, [np.floor(position), np.ceil(position)], side="right")
             result[channel] = (below + (above - below) * (position - np.floor(position))) / 255.0
         return result
+
+
+def video_histogram(path: Path) -> ImageHistogram:
+    """Return the histogram of all frames of a video, which are decoded.
+
+    Raises:
+        DatasetError: The file is missing or not a video.
+
+    """
+    video = VideoReader(path)
+    histogram = ImageHistogram()
+    for number in range(video.frame_count):
+        histogram.add(video.read([number])[0])
+    video.close()
+    return histogram

@@ -6,7 +6,7 @@ Any number of processes may stage episodes of one dataset at the same time; `Dat
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from groot_ros.dataset.files import sync_directory, sync_file, unwritable, write_json
+from groot_ros.dataset.files import read_json, sync_directory, sync_file, unwritable, write_json
 from groot_ros.dataset.image_statistics import ImageHistogram
 from groot_ros.dataset.modality import ACTION_COLUMN, IMAGE_PREFIX, STATE_COLUMN
 from groot_ros.dataset.spec import DatasetSpec
@@ -29,6 +29,8 @@ STAMPS_FILE = "stamps.parquet"
 TASKS_FILE = "tasks.json"
 READY = ".ready"
 PARTIAL = ".partial"
+UNDER_WAY = "under_way.json"
+"""Says which stage is being taken in: some of its files may have their final names already."""
 
 
 class EpisodeStage:
@@ -190,6 +192,21 @@ class EpisodeStage:
 def ready_stages(root: Path) -> dict[str, Path]:
     """Return the episodes of a dataset that are complete but not yet taken in: name to directory, by name."""
     return {path.name.removesuffix(READY): path for path in sorted((root / STAGING).glob(f"*{READY}"))}
+
+
+def whole_stages(root: Path, cameras: Iterable[str]) -> list[str]:
+    """Return the names of the episodes that wait and need not be made again: those that lack no video.
+
+    The one that is being taken in lacks those that were moved already.
+    """
+    note = root / STAGING / UNDER_WAY
+    under_way = read_json(note)["name"] if note.exists() else None
+    videos = [f"{IMAGE_PREFIX}{camera}.mp4" for camera in cameras]
+    return [
+        name
+        for name, stage in ready_stages(root).items()
+        if name == under_way or all((stage / video).is_file() for video in videos)
+    ]
 
 
 def _same_keys(found: Mapping[str, Any], wanted: Mapping[str, Any], where: str) -> None:

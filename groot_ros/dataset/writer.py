@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from groot_ros.dataset.column_statistics import episode_entry
 from groot_ros.dataset.directory_lock import lock_directory
-from groot_ros.dataset.files import read_json, sync_directory, unwritable, write_json
-from groot_ros.dataset.image_statistics import ImageHistogram
+from groot_ros.dataset.files import move_file, read_json, write_json
+from groot_ros.dataset.image_statistics import ImageHistogram, video_histogram
 from groot_ros.dataset.layout import (
     CHUNK_SIZE,
     GROOT_VIEW,
@@ -43,6 +43,7 @@ from groot_ros.dataset.stage import (
     STAGING,
     STAMPS_FILE,
     TASKS_FILE,
+    UNDER_WAY,
     EpisodeStage,
     ready_stages,
 )
@@ -52,7 +53,6 @@ from groot_ros.dataset.tables import column_array, is_number, read_table, rows_t
 from groot_ros.dataset.video_reader import VideoReader
 from groot_ros.errors import DatasetError
 
-_UNDER_WAY = "under_way.json"
 # The statistics of the whole dataset are made anew when it has grown by this factor, and at the end: so their cost
 # stays in proportion to the data however many episodes come one by one.
 _STATISTICS_GROWTH = 1.5
@@ -128,6 +128,9 @@ class DatasetWriter:
     def commit(self, name: str) -> int:
         """Take in the finished stage ``name`` and return its episode index.
 
+        One that could not be taken in to the end, as on a full disk, comes first: some of its files lie in the places
+        of the next episode.
+
         Raises:
             DatasetError: No such stage, a damaged one, a name that is in the dataset already, or a full disk.
 
@@ -138,11 +141,10 @@ class DatasetWriter:
         if name not in ready_stages(self._root):
             msg = f"no finished episode {name!r} lies in {self._root / STAGING}"
             raise DatasetError(msg)
-        note = self._root / STAGING / _UNDER_WAY
-        write_json(note, {"name": name, "episode_index": self.total_episodes})
+        self._finish_what_was_under_way(unless=name)
         self._take_in(name)
         self._clear(name)
-        return self.total_episodes - 1
+        return self._names[name]
 
     def commit_all(self) -> list[int]:
         """Take in all finished stages by name, and return their episode indices."""
@@ -232,36 +234,43 @@ class DatasetWriter:
             first_frame += episode.length
         self._v2.put_tasks(self._tasks)
 
-    def _finish_what_was_under_way(self) -> None:
-        note = self._root / STAGING / _UNDER_WAY
-        if not note.exists():
+    def _under_way(self) -> dict[str, Any]:
+        note = self._root / STAGING / UNDER_WAY
+        return read_json(note) if note.exists() else {"name": None, "episode_index": None}
+
+    def _finish_what_was_under_way(self, *, unless: str | None = None) -> None:
+        note = self._under_way()
+        if note["name"] in (None, unless):
             return
-        content = read_json(note)
-        if content["episode_index"] == self.total_episodes and content["name"] in ready_stages(self._root):
-            self._take_in(content["name"])
-        self._clear(content["name"])
+        if note["episode_index"] == self.total_episodes and note["name"] in ready_stages(self._root):
+            self._take_in(note["name"])
+        self._clear(note["name"])
 
     def _clear(self, name: str) -> None:
         staging = self._root / STAGING
         shutil.rmtree(staging / (name + READY), ignore_errors=True)
-        (staging / _UNDER_WAY).unlink(missing_ok=True)
+        (staging / UNDER_WAY).unlink(missing_ok=True)
 
     def _take_in(self, name: str) -> None:
         index = self.total_episodes
+        note = {"name": name, "episode_index": index}
+        goes_on = self._under_way() == note
         stage = self._root / STAGING / (name + READY)
         tasks: list[str] = read_json(stage / TASKS_FILE)["tasks"]
         all_tasks = [*self._tasks, *(task for task in tasks if task not in self._tasks)]
         rows = self._complete_rows(stage / ROWS_FILE, index, [all_tasks.index(task) for task in tasks])
         length = len(rows[STATE_COLUMN])
         data_file, *video_files = self._files(index)
-        for camera, video_file in zip(self._cameras, video_files, strict=True):
-            _move(stage / f"{camera}.mp4", video_file)
-            video = VideoReader(video_file)
-            video.close()
-            if video.frame_count != length:
-                msg = f"{video_file} has {video.frame_count} frames, but the episode has {length} rows"
-                raise DatasetError(msg)
-        _move(stage / STAMPS_FILE, self._stamps_file(index))
+        videos = {stage / f"{camera}.mp4": file for camera, file in zip(self._cameras, video_files, strict=True)}
+        moves = videos | {stage / STAMPS_FILE: self._stamps_file(index)}
+        found = {source: _present(source, target if goes_on else None) for source, target in moves.items()}
+        for source in videos:
+            _check_frames(found[source], length)
+        if not goes_on:  # from here on it is this episode's place, and nothing but the system can refuse
+            write_json(self._root / STAGING / UNDER_WAY, note)
+        for source, target in moves.items():
+            if found[source] == source:
+                move_file(source, target)
         write_table(data_file, rows_table(rows))
         episode = FinishedEpisode(
             index=index,
@@ -273,12 +282,17 @@ class DatasetWriter:
         for metadata in self._metadata:
             metadata.put_tasks(all_tasks)
             metadata.put_episode(episode)
-        self._tasks = all_tasks
+        known_tasks, self._tasks = self._tasks, all_tasks
         self._lengths.append(length)
+        try:
+            if self.total_episodes >= self._statistics_at * _STATISTICS_GROWTH:
+                self._write_statistics()
+            self._write_info()
+        except BaseException:  # it is not in, and is taken in once more
+            self._tasks = known_tasks
+            self._lengths.pop()
+            raise
         self._names[name] = index
-        if self.total_episodes >= self._statistics_at * _STATISTICS_GROWTH:
-            self._write_statistics()
-        self._write_info()
 
     def _complete_rows(self, path: Path, index: int, task_indices: list[int]) -> dict[str, NDArray[Any]]:
         """Return all columns of the dataset for the rows in a stage."""
@@ -339,7 +353,7 @@ class DatasetWriter:
         if stamps.exists():
             return read_histograms(stamps)
         return {
-            camera: _video_histogram(file) for camera, file in zip(self._cameras, self._files(index)[1:], strict=True)
+            camera: video_histogram(file) for camera, file in zip(self._cameras, self._files(index)[1:], strict=True)
         }
 
     def _files(self, index: int) -> tuple[Path, ...]:
@@ -366,25 +380,19 @@ def _comparable(feature: Mapping[str, Any] | None) -> dict[str, Any] | None:
     return None if feature is None else {key: feature.get(key) for key in ("dtype", "shape", "names")}
 
 
-def _move(source: Path, target: Path) -> None:
-    """Give a file its final name; done already where a crash came behind it."""
-    if not source.exists():
-        if target.exists():
-            return
-        msg = f"{source} is missing: the finished episode is damaged; make it again"
-        raise DatasetError(msg)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        source.replace(target)
-        sync_directory(target.parent)
-    except OSError as error:
-        raise unwritable(target, error) from error
+def _present(source: Path, target: Path | None) -> Path:
+    """Where a file of a stage lies: at ``target`` already where it was moved before a crash."""
+    if source.exists():
+        return source
+    if target is not None and target.exists():
+        return target
+    msg = f"{source} is missing: the finished episode is damaged; make it again"
+    raise DatasetError(msg)
 
 
-def _video_histogram(path: Path) -> ImageHistogram:
-    video = VideoReader(path)
-    histogram = ImageHistogram()
-    for number in range(video.frame_count):
-        histogram.add(video.read([number])[0])
+def _check_frames(file: Path, rows: int) -> None:
+    video = VideoReader(file)
     video.close()
-    return histogram
+    if video.frame_count != rows:
+        msg = f"{file} has {video.frame_count} frames, but the episode has {rows} rows: make it again"
+        raise DatasetError(msg)

@@ -94,6 +94,16 @@ def write_metadata(
     sync_folder(folder)
 
 
+def read_notes(folder: Path) -> dict[str, str]:
+    """What ``metadata.yaml`` notes of the episode; nothing where there is none, or it cannot be read."""
+    try:
+        content = yaml.safe_load((folder / METADATA_FILE).read_text(encoding="utf-8"))
+        notes = content["rosbag2_bagfile_information"]["custom_data"]
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, KeyError, TypeError):
+        return {}
+    return {str(name): str(text) for name, text in notes.items()} if isinstance(notes, dict) else {}
+
+
 def sync_folder(folder: Path) -> None:
     """Wait until the names in a folder are on the disk."""
     descriptor = os.open(folder, os.O_RDONLY)

@@ -6,6 +6,8 @@ goes to the system as the middleware gave it.
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,7 +46,8 @@ class ChannelCount:
 class EpisodeFile:
     """Takes serialised messages, from one thread; `sync` may be called from another.
 
-    After a failed write the file ends with its last whole chunk, and `recovery.seal` can finish it.
+    After a failed write the file ends with its last whole chunk, and `recovery.seal` can finish it. Until `close` it is
+    locked, so that nobody recovers what is still being written.
 
     Args:
         path: The file; it must not exist yet.
@@ -146,7 +149,7 @@ class EpisodeFile:
             raise _failed(self.path, error) from error
 
     def finish(self) -> None:
-        """Write the index and close the file.
+        """Write the index; nothing can be written any more.
 
         Raises:
             RecordingError: As `write`.
@@ -171,10 +174,14 @@ class EpisodeFile:
         except OSError as error:
             self._whole = whole
             raise self._give_up(error) from error
-        self.close()
 
     def close(self) -> None:
-        """Close the file as it is."""
+        """Close the file as it is.
+
+        Raises:
+            OSError: The system refused; the file is closed all the same.
+
+        """
         self._stream.close()
 
     def _write(self, pieces: list[bytes | bytearray]) -> None:
@@ -191,9 +198,10 @@ class EpisodeFile:
         self.last_ns = received_ns if self.last_ns is None else max(self.last_ns, received_ns)
 
     def _give_up(self, error: OSError) -> RecordingError:
-        """Cut off what is not whole."""
+        """Cut off what is not whole; a disk that is gone refuses that too."""
         self.failed = True
-        self._stream.cut(self._whole)
+        with contextlib.suppress(OSError):
+            self._stream.cut(self._whole)
         return _failed(self.path, error)
 
 
@@ -202,6 +210,8 @@ class _WholeWrites:
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        with contextlib.suppress(OSError):  # a disk that knows no locks can be recorded to all the same
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self.position = 0
 
     def write(self, pieces: list[bytes | bytearray]) -> None:
@@ -223,9 +233,9 @@ class _WholeWrites:
         self.position = size
 
     def close(self) -> None:
-        if self._file >= 0:
-            os.close(self._file)
-        self._file = -1
+        file, self._file = self._file, -1
+        if file >= 0:
+            os.close(file)
 
 
 def _failed(path: Path, error: OSError) -> RecordingError:

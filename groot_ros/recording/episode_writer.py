@@ -44,8 +44,8 @@ class EpisodeWriter:
             self.folder.mkdir(parents=True)
             take_reserve(self.folder)
         except OSError as error:
-            give_reserve_back(self.folder)
-            if self.folder.is_dir():
+            with contextlib.suppress(OSError):
+                give_reserve_back(self.folder)
                 self.folder.rmdir()
             msg = f"{self.folder} cannot be made: {error.strerror}; free space, or record to another disk"
             raise RecordingError(msg) from error
@@ -105,34 +105,43 @@ class EpisodeWriter:
 
         """
         self._end_threads()
-        give_reserve_back(self.folder)
-        if not self._file.failed:
-            with contextlib.suppress(RecordingError):  # then it is sealed
-                self._file.finish()
-        self._file.close()
         notes = dict(custom)
         if self.fault is not None:
             notes["groot_ros.stopped_by"] = self.fault
         try:
-            if self._file.failed:
-                return finish_bag(self.folder, self._file.path, seal(self._file.path), custom=notes)
-            topics = [
-                TopicCount(one.topic, one.definition.name, one.definition.hash, one.qos, one.messages)
-                for one in self._file.channels.values()
-            ]
-            first_ns, last_ns = self._file.first_ns or 0, self._file.last_ns or 0
-            write_metadata(self.folder, self._file.path.name, topics, first_ns=first_ns, last_ns=last_ns, custom=notes)
-            return give_final_name(self.folder)
+            return self._finish(notes)
         except OSError as error:
             msg = f"{self.folder} cannot be finished: {error.strerror}; free space and run record --recover"
             raise RecordingError(msg) from error
+        finally:
+            self._close()
 
     def abandon(self) -> None:
         """Close the file as it is."""
         self.fault = self.fault or "discarded"
         self._end_threads()
-        self._file.close()
+        self._close()
+        with contextlib.suppress(OSError):  # whether the folder can be written is told where it is moved
+            give_reserve_back(self.folder)
+
+    def _finish(self, notes: Mapping[str, str]) -> Path:
         give_reserve_back(self.folder)
+        if not self._file.failed:
+            with contextlib.suppress(RecordingError):  # then it is sealed
+                self._file.finish()
+        if self._file.failed:
+            return finish_bag(self.folder, self._file.path, seal(self._file.path), custom=notes)
+        topics = [
+            TopicCount(one.topic, one.definition.name, one.definition.hash, one.qos, one.messages)
+            for one in self._file.channels.values()
+        ]
+        first_ns, last_ns = self._file.first_ns or 0, self._file.last_ns or 0
+        write_metadata(self.folder, self._file.path.name, topics, first_ns=first_ns, last_ns=last_ns, custom=notes)
+        return give_final_name(self.folder)
+
+    def _close(self) -> None:
+        with contextlib.suppress(OSError):  # what is whole is synced already
+            self._file.close()
 
     def _end_threads(self) -> None:
         self._ending.set()

@@ -110,19 +110,19 @@ def _scan(file: BinaryIO, path: Path) -> McapScan:
         msg = f"{path} is no MCAP file: it does not begin as one; there is nothing that could be recovered"
         raise RecordingError(msg)
     found.end = len(MAGIC)
+    whole: WholeChunk | None = None  # the chunk to which the index records behind it belong
     for opcode, offset, content in _records(file, found.size):
         if opcode in (Opcode.DATA_END, Opcode.FOOTER):
             found.finished = _has_end(file, found.size)
             return found
-        if opcode == Opcode.CHUNK:
-            _take_chunk(found, offset, content)
-        elif opcode == Opcode.MESSAGE_INDEX and found.chunks and len(content) >= 2:
-            channel = int.from_bytes(content[:2], "little")
-            found.chunks[-1].indexes[channel] = (offset, RECORD_HEAD.size + len(content))
-        elif opcode == Opcode.MESSAGE:
+        if opcode != Opcode.MESSAGE_INDEX:
+            whole = _take_chunk(found, offset, content) if opcode == Opcode.CHUNK else None
+        elif whole is not None and len(content) >= 2:
+            whole.indexes[int.from_bytes(content[:2], "little")] = (offset, RECORD_HEAD.size + len(content))
+        if opcode == Opcode.MESSAGE:
             msg = f"{path} has messages outside of chunks, as this recorder never writes them: use `mcap recover`"
             raise RecordingError(msg)
-        elif opcode == Opcode.SCHEMA:
+        if opcode == Opcode.SCHEMA:
             _take_record(found, Schema.read(ReadDataStream(BytesIO(content))))
         elif opcode == Opcode.CHANNEL:
             _take_record(found, Channel.read(ReadDataStream(BytesIO(content))))
@@ -148,13 +148,13 @@ def _has_end(file: BinaryIO, size: int) -> bool:
     return file.read() == MAGIC
 
 
-def _take_chunk(found: McapScan, offset: int, content: bytes) -> None:
+def _take_chunk(found: McapScan, offset: int, content: bytes) -> WholeChunk | None:
     try:
         chunk = Chunk.read(ReadDataStream(BytesIO(content)))
         records = breakup_chunk(chunk, validate_crc=True)
     except DAMAGE:
         found.bad_chunks.append(offset)
-        return
+        return None
     messages: dict[int, list[tuple[int, int]]] = {}
     position = 0
     for record in records:
@@ -163,16 +163,16 @@ def _take_chunk(found: McapScan, offset: int, content: bytes) -> None:
         else:
             _take_record(found, record)
         position += RECORD_HEAD.size + _content_size(record)
-    found.chunks.append(
-        WholeChunk(
-            offset=offset,
-            length=RECORD_HEAD.size + len(content),
-            compression=chunk.compression,
-            compressed_size=len(chunk.data),
-            uncompressed_size=chunk.uncompressed_size,
-            messages=messages,
-        )
+    whole = WholeChunk(
+        offset=offset,
+        length=RECORD_HEAD.size + len(content),
+        compression=chunk.compression,
+        compressed_size=len(chunk.data),
+        uncompressed_size=chunk.uncompressed_size,
+        messages=messages,
     )
+    found.chunks.append(whole)
+    return whole
 
 
 def _take_record(found: McapScan, record: McapRecord) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from groot_ros.errors import RecordingError
-from groot_ros.recording.bag_metadata import METADATA_FILE, TopicCount, sync_folder, write_metadata
+from groot_ros.recording.bag_metadata import METADATA_FILE, TopicCount, read_notes, sync_folder, write_metadata
+from groot_ros.recording.disk import give_reserve_back
 from groot_ros.recording.mcap_scan import McapScan
 from groot_ros.recording.mcap_seal import seal
 
@@ -54,7 +58,7 @@ def recover(folder: Path) -> list[Recovery]:
             raise RecordingError(msg)
         msg = f"{folder} holds no MCAP bag: nothing to recover"
         raise RecordingError(msg)
-    return [_recover(bag) for bag in bags if not (bag / METADATA_FILE).exists()]
+    return [_recover(bag) for bag in bags if bag != finished_name(bag) or not (bag / METADATA_FILE).exists()]
 
 
 def _recover(bag: Path) -> Recovery:
@@ -62,9 +66,8 @@ def _recover(bag: Path) -> Recovery:
     if len(files) > 1:
         return Recovery(bag, fault=f"{bag} is split into {len(files)} files: recover each in a folder of its own")
     try:
-        found = seal(files[0])
-        note = {"groot_ros.recovered": f"{len(found.bad_chunks)} damaged chunks, {_cut(found)} bytes cut off"}
-        finish_bag(bag, files[0], found, custom=note)
+        with _not_being_recorded(bag, files[0]):
+            found = _finish(bag, files[0])
     except RecordingError as error:
         return Recovery(bag, fault=str(error))
     except OSError as error:
@@ -79,7 +82,32 @@ def _recover(bag: Path) -> Recovery:
     )
 
 
-def finish_bag(bag: Path, file: Path, found: McapScan, *, custom: dict[str, str]) -> Path:
+@contextlib.contextmanager
+def _not_being_recorded(bag: Path, file: Path) -> Iterator[None]:
+    """Refuse a bag whose recorder still runs; it locks the file that it writes."""
+    with file.open("rb") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            msg = f"{bag} is being recorded: end the episode first"
+            raise RecordingError(msg) from error
+        except OSError:  # a disk that knows no locks: nobody can say
+            pass
+        yield
+
+
+def _finish(bag: Path, file: Path) -> McapScan:
+    give_reserve_back(bag)
+    found = seal(file)
+    if found.finished and not found.bad_chunks and (bag / METADATA_FILE).exists():
+        give_final_name(bag)  # all else is whole: it is not touched
+        return found
+    note = {"groot_ros.recovered": f"{len(found.bad_chunks)} damaged chunks, {_cut(found)} bytes cut off"}
+    finish_bag(bag, file, found, custom={**read_notes(bag), **note})
+    return found
+
+
+def finish_bag(bag: Path, file: Path, found: McapScan, *, custom: Mapping[str, str]) -> Path:
     """Write the metadata of a sealed file and give its folder the final name.
 
     Raises:

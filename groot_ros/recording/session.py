@@ -22,6 +22,8 @@ DISCARDED = "discarded"
 STRING = "std_msgs/msg/String"
 LARGE_BACKLOG = LARGEST_BACKLOG // 4
 """Bytes that wait for a disk which is behind: three seconds of three raw cameras; one second is usual."""
+CLOCK_STEP_NS = NANOSECONDS_PER_SECOND // 2
+"""A message so much older than the one before it on its topic says that the clock went back."""
 _EPISODE = re.compile(r"episode_(\d{6})")
 
 
@@ -81,6 +83,7 @@ class RecordingSession:
         self._kept: dict[str, list[bytes]] = {}  # what was said before an episode, and holds in it
         self._writer: EpisodeWriter | None = None
         self._instruction = ""
+        self._clock_back_at_ns: int | None = None  # what the clock said before it went back in an episode
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -116,8 +119,11 @@ class RecordingSession:
 
     @property
     def free_bytes(self) -> int:
-        """Free space on the disk."""
-        return free_bytes(self.folder)
+        """Free space on the disk; none where the folder cannot be reached."""
+        try:
+            return free_bytes(self.folder)
+        except OSError:
+            return 0
 
     def try_disk(self) -> None:
         """Find out what the disk takes; up to a second. Best before anything is heard."""
@@ -146,7 +152,13 @@ class RecordingSession:
         self._qos[topic] = qos
 
     def hear(self, topic: str, received_ns: int, data: bytes) -> Gap | None:
-        """Take a message: look at its stamp, and write it while an episode is under way; the gap that it ends."""
+        """Take a message: look at its stamp, and write it while an episode is under way; the gap that it ends.
+
+        Where the clock went back, the episode ends before the message: it would mix two runs into one.
+        """
+        before_ns = self.watches[topic].newest_received_ns
+        if before_ns is not None and before_ns - received_ns > CLOCK_STEP_NS:
+            self._clock_went_back(before_ns, received_ns)
         gap = self.watches[topic].hear(data, received_ns)
         if self.topics[topic].max_age_ns is None:
             self._keep(topic, data)
@@ -161,6 +173,8 @@ class RecordingSession:
             newest_ns = self.watches[name].newest_received_ns
             streams = ", ".join(topic.streams)
             if newest_ns is None:
+                if name in self._kept:
+                    continue  # it was said before the clock went back, and holds
                 if name.endswith("/tf_static"):
                     continue  # a robot without fixed frames never sends any
                 return f"{streams}: no message has come yet on {name}; is its node running?"
@@ -192,7 +206,7 @@ class RecordingSession:
         for name, definition in self._definitions.items():
             writer.add_topic(name, definition, self._qos[name])
         writer.add_topic(INSTRUCTION_TOPIC, find_definition(STRING), "")
-        self._writer, self.started_ns = writer, now_ns
+        self._writer, self.started_ns, self._clock_back_at_ns = writer, now_ns, None
         for watch in self.watches.values():
             watch.begin()
         for name, messages in self._kept.items():
@@ -222,13 +236,16 @@ class RecordingSession:
 
         """
         writer = self._take_writer("stop")
-        for watch in self.watches.values():
-            watch.end(now_ns)
+        self.last = None  # where this one cannot be finished, the one before it is not the last
+        end_ns = self._clock_back_at_ns
+        if end_ns is None:
+            end_ns = now_ns
+            self._end_watches(end_ns)
         gaps = tuple(gap for watch in self.watches.values() for gap in watch.gaps)
         bag = writer.finish(self._notes(gaps))
         self.last = FinishedEpisode(
             bag=bag,
-            duration_s=(now_ns - self.started_ns) / NANOSECONDS_PER_SECOND,
+            duration_s=(end_ns - self.started_ns) / NANOSECONDS_PER_SECOND,
             messages=sum(watch.received for watch in self.watches.values()),
             gaps=gaps,
             fault=writer.fault,
@@ -249,7 +266,10 @@ class RecordingSession:
             writer.abandon()
             return self._put_aside(writer.folder)
         if self.last is None:
-            msg = "no episode was recorded since the recorder began, so there is nothing to discard"
+            msg = (
+                "no episode was recorded since the recorder began, or the last one was put aside or could not be "
+                "finished: there is nothing to discard"
+            )
             raise RecordingError(msg)
         aside, self.last = self._put_aside(self.last.bag), None
         return aside
@@ -257,6 +277,21 @@ class RecordingSession:
     def close(self, now_ns: int) -> FinishedEpisode | None:
         """End the session: an episode under way is finished, not lost."""
         return self.stop(now_ns) if self._writer is not None else None
+
+    def _clock_went_back(self, before_ns: int, now_ns: int) -> None:
+        if self._writer is not None and self._clock_back_at_ns is None:
+            self._clock_back_at_ns = before_ns
+            self._end_watches(before_ns)
+            self._writer.fault = self._writer.fault or (
+                f"the clock went back by {(before_ns - now_ns) / NANOSECONDS_PER_SECOND:.1f} s, and an episode is one "
+                f"run of it: begin another"
+            )
+        for watch in self.watches.values():
+            watch.forget()
+
+    def _end_watches(self, end_ns: int) -> None:
+        for watch in self.watches.values():
+            watch.end(end_ns)
 
     def _keep(self, topic: str, data: bytes) -> None:
         if topic.endswith("/tf_static"):  # several nodes say one part each
@@ -285,7 +320,13 @@ class RecordingSession:
         }
 
     def _disk_obstacle(self) -> str | None:
-        free = self.free_bytes
+        try:
+            free = free_bytes(self.folder)
+        except OSError as error:
+            return (
+                f"{self.folder} cannot be reached: {error.strerror}; was it moved, or its disk unplugged? Bring it "
+                f"back, or record to another folder"
+            )
         if free >= self._least_free_bytes:
             return None
         return (
@@ -305,7 +346,11 @@ class RecordingSession:
         return target
 
     def _next_number(self) -> int:
-        names = [path.name for folder in (self.folder, self.folder / DISCARDED) for path in folder.glob("episode_*")]
+        folders = (self.folder, self.folder / DISCARDED)
+        try:
+            names = [path.name for folder in folders for path in folder.glob("episode_*")]
+        except OSError:  # none can begin there; `obstacle` says why
+            names = []
         numbers = [int(match[1]) for match in map(_EPISODE.match, names) if match]
         return max(numbers, default=-1) + 1
 

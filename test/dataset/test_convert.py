@@ -30,6 +30,7 @@ from support.robot_bags import (
 from groot_ros.contract.record import INSTRUCTION_TOPIC
 from groot_ros.dataset.conversion import ConversionSettings, Cut, OnGap, convert
 from groot_ros.dataset.conversion.convert import Shard
+from groot_ros.dataset.conversion.known import PartNames
 from groot_ros.dataset.layout import LayoutVersion
 from groot_ros.dataset.quality.report import check_dataset
 from groot_ros.dataset.reader import open_dataset
@@ -325,6 +326,74 @@ def test_what_is_there_already_is_not_done_again(bag, tmp_path):
     assert len(dataset.episodes) == 2
 
 
+MADE_OTHERWISE = "is in the dataset already, made with other settings (contract, options or episodes.csv): convert into"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        settings(trim_idle_s=0.2),
+        settings(on_gap=OnGap.REFUSE),
+        settings(least_rows=8),
+        settings(instruction="wave"),
+        settings((f"instruction: {INSTRUCTION}", "instruction: wave")),
+        settings(("limits: none", "limits: none\nalignment: {tolerance_s: 0.02}")),
+        settings(("horizon: 8", "horizon: 16")),
+    ],
+)
+def test_a_bag_is_not_doubled_when_it_is_converted_with_other_settings(bag, tmp_path, other):
+    converted(tmp_path / "out", bag)
+    conversion, dataset = converted(tmp_path / "out", bag, setting=other)
+    assert MADE_OTHERWISE in faults(conversion)[0]
+    assert len(dataset.episodes) == 1
+
+
+def test_a_part_whose_label_was_changed_is_not_doubled(bag, tmp_path):
+    converted(tmp_path / "out", Cut(bag, success=True))
+    conversion, dataset = converted(tmp_path / "out", Cut(bag, success=False))
+    assert MADE_OTHERWISE in faults(conversion)[0]
+    assert len(dataset.episodes) == 1
+
+
+def test_what_does_not_change_the_rows_makes_no_bag_a_new_one(bag, tmp_path):
+    converted(tmp_path / "out", bag)
+    other = settings(("limits: none", "limits: none\nmotion: {blend_s: 0.5}"))
+    conversion, dataset = converted(tmp_path / "out", bag, setting=other)
+    assert [report.known for report in conversion.reports] == [True]
+    assert len(dataset.episodes) == 1
+
+
+def test_one_span_may_be_given_with_several_instructions(bag, tmp_path):
+    cuts = [Cut(bag, instruction=text) for text in ("open", "pull", "close")]
+    converted(tmp_path / "out", *cuts[:2])
+    conversion, dataset = converted(tmp_path / "out", *cuts)
+    assert [report.known for report in conversion.reports] == [True, True, False]
+    assert [dataset.instruction(episode, 0) for episode in range(3)] == ["open", "pull", "close"]
+
+
+def test_a_dataset_with_the_names_of_an_earlier_version_is_continued_and_never_doubled(bag, tmp_path, monkeypatch):
+    with monkeypatch.context() as earlier:
+        earlier.setattr(PartNames, "prefix", property(lambda part: part.old))
+        converted(tmp_path / "out", bag)
+    second = write_bag(tmp_path / "second", robot(SECONDS, start_ns=START_NS + 100 * SECOND_NS))
+    conversion, dataset = converted(tmp_path / "out", bag, second)
+    assert [report.known for report in conversion.reports] == [True, False]
+    assert len(dataset.episodes) == 2
+    conversion, dataset = converted(tmp_path / "out", bag, setting=settings(trim_idle_s=0.2))
+    assert "an earlier version has put a bag of this name into the dataset" in faults(conversion)[0]
+    assert "convert into another directory" in faults(conversion)[0]
+    assert len(dataset.episodes) == 2
+
+
+def test_a_prepared_episode_that_lost_its_video_is_made_again(bag, dataset, tmp_path):
+    converted(tmp_path / "out", bag, shard=Shard(1, 1))
+    (video,) = (tmp_path / "out").glob(".staging/*.ready/observation.images.front.mp4")
+    video.unlink()
+    conversion, found = converted(tmp_path / "out", bag)
+    assert faults(conversion) == [None]
+    assert contents(found) == contents(dataset)
+
+
 def test_shards_prepare_and_the_last_call_takes_all_in_in_order(tmp_path):
     bags = [write_bag(tmp_path / f"bag_{n}", robot(1.0, start_ns=START_NS + n * 100 * SECOND_NS)) for n in range(3)]
     _, expected = converted(tmp_path / "expected", *bags)
@@ -399,6 +468,7 @@ def test_a_flipped_bit_is_found_by_the_checksum_of_our_recordings(tmp_path):
             channels[topic] = file.add_channel(topic, find_definition(kind))
         file.write(channels[topic], at_ns, data)
     file.finish()
+    file.close()
     conversion, _ = converted(tmp_path / "good", tmp_path / "episode.mcap")
     assert faults(conversion) == [None]
     spoil(tmp_path, "flipped")

@@ -181,7 +181,7 @@ def test_a_type_that_only_the_bag_knows_is_read_by_its_definition_there(tmp_path
     np.testing.assert_allclose(dataset.action(0, "arm"), angles, atol=5e-3)
 
 
-def video_bag(path, codec, type_name, *, name=None, begin=0):
+def video_bag(path, codec, type_name, *, name=None, begin=0, seconds=2.0, key_frames=10, **options):
     """The front camera as packets of a video, as a camera driver with an encoder sends them."""
     if "FFMPEG" in type_name:
         text = (
@@ -194,10 +194,10 @@ def video_bag(path, codec, type_name, *, name=None, begin=0):
     store.register(get_types_from_msg(text, type_name))
     encoder = av.CodecContext.create(codec, "w")
     encoder.width, encoder.height, encoder.pix_fmt = 64, 48, "yuv420p"
-    encoder.time_base, encoder.gop_size = Fraction(1, 20), 10
-    encoder.options = {"tune": "zerolatency", "preset": "veryfast", "crf": "10"}
+    encoder.time_base, encoder.gop_size = Fraction(1, 20), key_frames
+    encoder.options = {"tune": "zerolatency", "preset": "veryfast", "crf": "10"} | options
     messages, number = [], 0
-    for topic, kind, at_ns, message in robot(2.0, size=(48, 64)):
+    for topic, kind, at_ns, message in robot(seconds, size=(48, 64)):
         if topic != "/front/image_raw":
             messages.append((topic, kind, at_ns, message))
             continue
@@ -259,10 +259,26 @@ def test_packets_before_the_first_key_frame_are_no_rows(tmp_path):
     type_name = "foxglove_msgs/msg/CompressedVideo"
     bag = video_bag(tmp_path / "bag", "libx264", type_name, name="h264", begin=3)
     camera = ("{topic: front/image_raw}", f"{{topic: front/image_raw, type: {type_name}}}")
-    dataset = converted(tmp_path / "out", bag, bag_contract(camera))
+    conversion = convert([Cut(bag)], tmp_path / "out", ConversionSettings(contract=bag_contract(camera)))
+    assert conversion.reports[0].notes == ("camera front: 7 video packets before the first key frame are no pictures",)
+    dataset = open_dataset(tmp_path / "out")
     first_ns = int(dataset.stamps(0).stamps_ns["row"][0])
     assert abs(first_ns - START_NS - 20_000_000 - 10 * SECOND_NS / RATE_HZ) < 10_000
     assert abs(int(dataset.frames(0, "front", [0])[0].mean()) - 60) <= 3
+
+
+def test_a_part_that_begins_long_behind_a_key_frame_has_all_its_frames(tmp_path):
+    type_name = "foxglove_msgs/msg/CompressedVideo"
+    once = {"key_frames": 1000, "sc_threshold": "0"}
+    bag = video_bag(tmp_path / "bag", "libx264", type_name, name="h264", seconds=5.0, **once)
+    camera = ("{topic: front/image_raw}", f"{{topic: front/image_raw, type: {type_name}}}")
+    settings = ConversionSettings(contract=bag_contract(camera))
+    conversion = convert([Cut(bag, 3.5)], tmp_path / "out", settings, encoding=LOSSLESS)
+    assert (conversion.reports[0].fault, conversion.reports[0].notes) == (None, ())
+    dataset = open_dataset(tmp_path / "out")
+    assert dataset.episodes[0].length == 30
+    first = round((int(dataset.stamps(0).stamps_ns["row"][0]) - START_NS - 20_000_000) * RATE_HZ / SECOND_NS)
+    assert abs(int(dataset.frames(0, "front", [0])[0].mean()) - (first * 6) % 256) <= 3
 
 
 def test_an_unknown_video_codec_is_refused_by_name(tmp_path):
@@ -316,9 +332,17 @@ def test_rows_begin_anew_behind_a_gap_and_none_lies_in_it(gap, before, after):
 def test_only_head_and_tail_are_idle(head, moving, tail, margin):
     ramp = np.linspace(0.0, 1.0, moving + 1)
     actions = np.concatenate([np.zeros(head), ramp, np.ones(tail)])[:, np.newaxis]
-    first, last = idle_ends(actions, margin)
+    first, last = idle_ends({"arm": actions}, margin)
     assert first == max(0, head + 1 - margin)
     assert last == min(len(actions), head + moving + margin)
+
+
+def test_a_joint_that_only_jitters_beside_one_that_moves_is_idle():
+    ramp = np.concatenate([np.zeros(20), np.linspace(0.0, 90.0, 31), np.full(20, 90.0)])
+    jitter = 0.05 * np.sin(np.arange(len(ramp)))
+    assert idle_ends({"arm": np.stack([ramp, jitter], axis=1)}, 0) == (21, 50)
+    gripper = np.concatenate([np.zeros(10), np.ones(61)])[:, np.newaxis]  # of another unit, and small beside degrees
+    assert idle_ends({"arm": np.stack([ramp, jitter], axis=1), "gripper": gripper}, 0) == (10, 50)
 
 
 def test_a_table_cuts_and_labels(tmp_path):
@@ -449,6 +473,25 @@ def test_the_command_converts_a_folder_and_says_what_became_of_each(tmp_path, co
     assert status == 1
     assert "was there already" in out
     assert "episode_000002.recording was left out: it is not finished; run record --recover" in out
+
+
+def test_what_was_put_aside_or_never_finished_is_not_converted_though_a_pattern_names_it(
+    tmp_path, contract_file, capsys
+):
+    folder = tmp_path / "recordings"
+    (folder / "discarded").mkdir(parents=True)
+    write_bag(folder / "episode_000000", robot(1.0))
+    write_bag(folder / "episode_000001.recording", robot(1.0, start_ns=START_NS + 100 * SECOND_NS))
+    write_bag(folder / "discarded" / "episode_000002", robot(1.0, start_ns=START_NS + 200 * SECOND_NS))
+    all_of_it = sorted(folder.iterdir())
+    status, out, _ = run(capsys, *all_of_it, tmp_path / "out", "--contract", contract_file, "--jobs", 1)
+    assert status == 1
+    assert "out: 1 episodes; next" in out
+    assert f"{folder / 'discarded'} was left out: what lies in it was put aside; give it alone to convert it" in out
+    assert f"episode_000001.recording was left out: it is not finished; run record --recover {folder}" in out
+    status, out, _ = run(capsys, folder / "discarded", tmp_path / "aside", "--contract", contract_file, "--jobs", 1)
+    assert status == 0
+    assert "aside: 1 episodes; next" in out
 
 
 def test_the_command_ends_with_1_when_a_bag_failed_and_with_2_when_nothing_could_be_done(

@@ -12,8 +12,12 @@ import pytest
 from support import datasets
 from support.datasets import add_rows, make_spec, write_dataset
 
+from groot_ros.dataset import metadata_v3
+from groot_ros.dataset import writer as writer_module
+from groot_ros.dataset.files import write_json
 from groot_ros.dataset.reader import open_dataset
 from groot_ros.dataset.stage import EpisodeStage
+from groot_ros.dataset.tables import write_table
 from groot_ros.dataset.video_writer import VideoEncoding
 from groot_ros.dataset.writer import DatasetWriter
 from groot_ros.errors import DatasetError
@@ -130,3 +134,65 @@ def test_a_finished_episode_that_lost_its_video_is_named(tmp_path):
     (tmp_path / ".staging/bag_0.ready/observation.images.wrist.mp4").unlink()
     with DatasetWriter(tmp_path, make_spec()) as writer, pytest.raises(DatasetError, match=r"wrist\.mp4 is missing"):
         writer.commit("bag_0")
+
+
+def stage_two(root):
+    for episode in (0, 1):
+        with EpisodeStage(root, make_spec(), f"bag_{episode}") as stage:
+            add_rows(stage, episode, 3 + episode)
+
+
+def refuse(monkeypatch, function, path, times):
+    """Let a function that writes files refuse to write one of them, so many times."""
+    left = [times]
+
+    def write(target, content):
+        if target == path and left[0]:
+            left[0] -= 1
+            msg = f"{path} cannot be written"
+            raise DatasetError(msg)
+        function(target, content)
+
+    for user in (writer_module, metadata_v3):
+        if getattr(user, function.__name__, None) is function:
+            monkeypatch.setattr(user, function.__name__, write)
+
+
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize(
+    ("function", "file"), [(write_table, "data/chunk-000/file-000.parquet"), (write_json, "meta/info.json")]
+)
+def test_an_episode_that_did_not_fit_on_the_disk_keeps_its_videos_when_another_follows(
+    tmp_path, monkeypatch, times, function, file
+):
+    stage_two(tmp_path)
+    refuse(monkeypatch, function, tmp_path / file, times)
+    with DatasetWriter(tmp_path, make_spec()) as writer:
+        with pytest.raises(DatasetError, match="cannot be written"):
+            writer.commit("bag_0")
+        if times == 1:
+            assert writer.commit("bag_1") == 1
+        else:
+            with pytest.raises(DatasetError, match="cannot be written"):
+                writer.commit("bag_1")
+    with DatasetWriter(tmp_path, make_spec()) as writer:
+        writer.commit_all()
+        assert writer.names == {"bag_0": 0, "bag_1": 1}
+    for view in (tmp_path, tmp_path / "groot"):
+        dataset = open_dataset(view)
+        assert [episode.length for episode in dataset.episodes] == [3, 4]
+        for episode in (0, 1):
+            assert dataset.instruction(episode, 0) == datasets.TASKS[episode]
+            assert (dataset.frames(episode, "wrist", [2])[0] == datasets.frame("wrist", episode, 2)).all()
+    assert not (tmp_path / ".staging").exists()
+
+
+def test_a_damaged_episode_keeps_neither_the_others_nor_the_next_writer_out(tmp_path):
+    stage_two(tmp_path)
+    (tmp_path / ".staging/bag_0.ready/observation.images.wrist.mp4").unlink()
+    with DatasetWriter(tmp_path, make_spec()) as writer:
+        with pytest.raises(DatasetError, match=r"wrist\.mp4 is missing: .*make it again"):
+            writer.commit("bag_0")
+        assert writer.commit("bag_1") == 0
+    with DatasetWriter(tmp_path, make_spec()) as writer:
+        assert writer.names == {"bag_1": 0}

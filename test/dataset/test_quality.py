@@ -303,3 +303,34 @@ def test_the_same_finding_in_many_episodes_is_told_once():
     merged = merge(findings)
     assert [finding.severity for finding in merged] == [Severity.ERROR, Severity.NOTE]
     assert numbers(merged[0].episodes) == "0-2, 7"
+
+
+def test_different_sentences_of_the_same_kind_are_all_told_up_to_three():
+    whole = [Finding(Severity.WARNING, "prompts", "task_index", text) for text in ("one", "two", "one")]
+    assert [finding.sentence for finding in merge(whole)] == ["one", "two"]
+    numbered = [Finding(Severity.ERROR, "frozen", "arm", f"joint {n} stands", (n,)) for n in (3, 1, 2, 4, 5)]
+    numbered.append(Finding(Severity.ERROR, "frozen", "arm", "joint 1 stands", (7,)))
+    (finding,) = merge(numbered)
+    assert finding.sentence == (
+        "joint 3 stands (episode 3); joint 1 stands (episode 1, 7); joint 2 stands (episode 2); "
+        "and more like these (episode 4-5)"
+    )
+    assert sorted(finding.episodes) == [1, 2, 3, 4, 5, 7]
+
+
+def test_groups_that_come_from_other_columns_are_checked_too(copy):
+    for name in ("meta/info.json", "groot/meta/info.json"):
+        info = json.loads((copy / name).read_text())
+        info["features"]["gripper"] = {"dtype": "float32", "shape": [1], "names": ["gripper"]}
+        (copy / name).write_text(json.dumps(info))
+    modality = json.loads((copy / "groot/meta/modality.json").read_text())
+    for kind in ("state", "action"):
+        modality[kind] = {"gripper": {"start": 0, "end": 1, "original_key": "gripper"}}
+    (copy / "groot/meta/modality.json").write_text(json.dumps(modality))
+    for episode in range(3):
+        path = copy / f"data/chunk-000/file-{episode:03d}.parquet"
+        table = read_table(path)
+        rows = {name: column_array(table, name, path) for name in table.column_names}
+        pq.write_table(rows_table({**rows, "gripper": rows["observation.state"][:, 3:]}), path)
+    finding = one(copy, "action equals state")
+    assert (finding.severity, finding.sentence[:21]) == (Severity.ERROR, "in 100% of the rows: ")

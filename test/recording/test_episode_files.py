@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+import yaml
 from mcap.reader import make_reader
 from rosbags.highlevel import AnyReader
 from rosbags.rosbag2 import Reader
@@ -132,6 +133,22 @@ def test_a_flipped_bit_costs_one_chunk_and_the_rest_is_recovered(tmp_path):
         assert len(list(make_reader(stream, validate_crcs=True).iter_messages())) == recovery.messages
 
 
+@pytest.mark.parametrize("where", [0.2, 0.5, 0.8])
+def test_behind_a_damaged_chunk_every_index_stands_behind_its_own_chunk(tmp_path, where):
+    bag = record(tmp_path).bag
+    (file,) = bag.glob("*.mcap")
+    data = bytearray(file.read_bytes())
+    data[int(len(data) * where)] ^= 0x10
+    file.write_bytes(data)
+    (recovery,) = recover(bag)
+    assert recovery.bad_chunks == 1
+    with file.open("rb") as stream:
+        chunks = make_reader(stream, validate_crcs=True).get_summary().chunk_indexes
+    for chunk in chunks:
+        end = chunk.chunk_start_offset + chunk.chunk_length
+        assert all(end <= at < end + chunk.message_index_length for at in chunk.message_index_offsets.values())
+
+
 @pytest.mark.parametrize("cut", [0.1, 0.5, 0.97, 0.9999])
 def test_a_truncated_file_is_recovered_up_to_its_last_whole_chunk(tmp_path, cut):
     bag = record(tmp_path).bag
@@ -163,6 +180,49 @@ def test_what_is_no_recording_is_refused_by_name(tmp_path, content, sentence):
     assert sentence in recovery.fault
     assert str(bag) in recovery.fault
     assert (bag / "episode_000000_0.mcap").read_bytes() == content
+
+
+def noted(bag):
+    text = (bag / "metadata.yaml").read_text()
+    return yaml.safe_load(text)["rosbag2_bagfile_information"]["custom_data"]
+
+
+def test_what_is_being_recorded_is_not_recovered(tmp_path):
+    session = make_session(tmp_path)
+    ready_ns = hear(session, robot(0.5))
+    session.start(ready_ns, INSTRUCTION)
+    at_ns = hear(session, robot(0.5, start_ns=ready_ns))
+    (recovery,) = recover(tmp_path)
+    assert recovery.fault == f"{tmp_path / 'episode_000000.recording'} is being recorded: end the episode first"
+    done = session.stop(hear(session, robot(0.5, start_ns=at_ns)))
+    assert done.fault is None
+    assert len(contents(done.bag)["/front/image_raw"]) == RATE_HZ
+
+
+def test_a_whole_bag_is_not_touched_and_a_mended_one_keeps_what_was_noted_of_it(tmp_path):
+    bag = record(tmp_path, lost=(7, 8)).bag
+    before = (bag / "metadata.yaml").read_bytes()
+    notes = noted(bag)
+    assert notes.keys() == {"groot_ros.instruction", "groot_ros.gaps"}
+    assert recover(bag)[0].fault is None
+    assert (bag / "metadata.yaml").read_bytes() == before
+    (file,) = bag.glob("*.mcap")
+    data = bytearray(file.read_bytes())
+    data[len(data) // 3] ^= 0x10
+    file.write_bytes(data)
+    recover(bag)
+    assert noted(bag) == notes | {"groot_ros.recovered": "1 damaged chunks, 0 bytes cut off"}
+
+
+def test_a_crash_between_the_metadata_and_the_final_name_is_recovered_and_leaves_no_reserve(tmp_path):
+    done = record(tmp_path)
+    unfinished = done.bag.with_name(f"{done.bag.name}.recording")
+    done.bag.rename(unfinished)
+    (unfinished / ".reserve").write_bytes(bytes(1000))
+    (recovery,) = recover(tmp_path)
+    assert (recovery.fault, recovery.bag) == (None, done.bag)
+    assert sorted(path.name for path in done.bag.iterdir()) == ["episode_000000_0.mcap", "metadata.yaml"]
+    assert noted(done.bag)["groot_ros.instruction"] == INSTRUCTION
 
 
 def test_a_folder_without_bags_is_refused(tmp_path):

@@ -1,6 +1,8 @@
 """What an operator can do, what a stream's health says, and what is left when things go wrong."""
 
+import errno
 import json
+import os
 import threading
 import time
 
@@ -272,3 +274,94 @@ def test_a_disk_that_is_slow_to_answer_keeps_no_message_from_the_system(session,
     finally:
         answer.set()
     assert session.stop(at_ns).fault is None
+
+
+def test_a_clock_that_goes_back_ends_the_episode_before_the_new_run(session):
+    ready_ns = hear(session, robot(0.5))
+    session.start(ready_ns, INSTRUCTION)
+    end_ns = hear(session, robot(1.0, start_ns=ready_ns + 1_000_000))
+    again_ns = hear(session, robot(0.3))
+    done = session.check(again_ns)
+    assert "the clock went back by 1.5 s" in done.fault
+    assert done.duration_s == pytest.approx(1.0, abs=0.01)
+    assert done.gaps == ()
+    with Bag(done.bag) as bag:
+        times = [message.received_ns for message in bag.messages()]
+    assert (min(times), max(times)) == (ready_ns, end_ns)
+    session.start(again_ns, INSTRUCTION)
+    assert session.stop(hear(session, robot(0.3, start_ns=again_ns))).fault is None
+
+
+def test_topics_that_are_read_one_long_after_the_other_are_no_clock_that_went_back(session):
+    ready_ns = hear(session, robot(0.5))
+    session.start(ready_ns, INSTRUCTION)
+    late = list(robot(2.0, start_ns=ready_ns))
+    for wanted in session.topics:
+        hear(session, (one for one in late if one[0] == wanted))
+    assert session.check(late[-1][2]) is None
+
+
+def test_what_holds_at_all_times_holds_also_when_the_clock_went_back(tmp_path):
+    topics = {
+        name: RecordedTopic(name, TF, (f"state{name}",), is_camera=False, max_age_ns=max_age_ns)
+        for name, max_age_ns in (("/gripper", None), ("/pose", SECOND_NS))
+    }
+    session = RecordingSession(tmp_path, topics, max_gap_ns=SECOND_NS, least_free_bytes=0)
+    for topic, at_ns in (("/gripper", START_NS), ("/pose", START_NS + 100 * SECOND_NS), ("/pose", START_NS)):
+        session.hear(topic, at_ns, tf_message(topic))
+    assert session.watches["/gripper"].newest_received_ns is None
+    assert session.obstacle(START_NS) is None
+
+
+def test_a_folder_that_was_moved_away_is_said_and_ends_nothing_but_the_episode(session, tmp_path):
+    ready_ns = hear(session, robot(0.5))
+    session.start(ready_ns, INSTRUCTION)
+    at_ns = hear(session, robot(0.3, start_ns=ready_ns))
+    session.folder.rename(tmp_path / "elsewhere")
+    assert "recordings cannot be reached: No such file or directory; was it moved" in session.obstacle(at_ns)
+    assert session.free_bytes == 0
+    with pytest.raises(RecordingError, match="cannot be finished: No such file or directory"):
+        session.check(at_ns)
+    with pytest.raises(RecordingError, match="recordings cannot be reached"):
+        session.start(at_ns, INSTRUCTION)
+    assert not session.folder.exists()
+    (tmp_path / "elsewhere").rename(session.folder)
+    assert session.start(at_ns, INSTRUCTION) == "episode_000001"
+    session.stop(at_ns)
+
+
+def refuses(number):
+    def call(*_arguments):
+        raise OSError(number, os.strerror(number))
+
+    return call
+
+
+def test_a_disk_that_is_gone_is_said_when_the_episode_is_stopped(session, monkeypatch):
+    ready_ns = hear(session, robot(0.5))
+    session.start(ready_ns, INSTRUCTION)
+    at_ns = hear(session, robot(0.3, start_ns=ready_ns))
+    monkeypatch.setattr("groot_ros.recording.episode_file.os.writev", refuses(errno.EIO))
+    monkeypatch.setattr("groot_ros.recording.episode_file.os.ftruncate", refuses(errno.EIO))
+    with pytest.raises(RecordingError, match="is empty: nothing was on the disk yet"):
+        session.stop(at_ns)
+    monkeypatch.undo()
+    session.start(at_ns, INSTRUCTION)
+    monkeypatch.setattr("groot_ros.recording.episode_writer.give_reserve_back", refuses(errno.EROFS))
+    with pytest.raises(RecordingError, match="cannot be finished: Read-only file system"):
+        session.stop(at_ns)
+    session.start(at_ns, INSTRUCTION)
+    assert session.discard().name == "episode_000002.recording"
+
+
+def test_behind_an_episode_that_could_not_be_finished_the_good_one_before_it_is_not_discarded(session, monkeypatch):
+    ready_ns = hear(session, robot(0.5))
+    session.start(ready_ns, INSTRUCTION)
+    good = session.stop(ready_ns).bag
+    session.start(ready_ns, INSTRUCTION)
+    monkeypatch.setattr("groot_ros.recording.episode_writer.give_final_name", refuses(errno.EIO))
+    with pytest.raises(RecordingError, match="cannot be finished"):
+        session.stop(ready_ns)
+    with pytest.raises(RecordingError, match="or could not be finished: there is nothing to discard"):
+        session.discard()
+    assert good.is_dir()

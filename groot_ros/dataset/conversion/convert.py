@@ -10,15 +10,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from groot_ros.dataset.bag import Bag
 from groot_ros.dataset.conversion.action_sources import ActionSources
 from groot_ros.dataset.conversion.cuts import Cut
 from groot_ros.dataset.conversion.dataset_shape import dataset_spec, existing_sizes, find_sizes
-from groot_ros.dataset.conversion.job import JobReport, job_prefix, known_episodes, run_job
+from groot_ros.dataset.conversion.job import JobReport, run_job
+from groot_ros.dataset.conversion.known import KnownEpisodes
 from groot_ros.dataset.conversion.settings import ConversionSettings
 from groot_ros.dataset.layout import LayoutVersion
 from groot_ros.dataset.spec import DatasetSpec
-from groot_ros.dataset.stage import ready_stages
+from groot_ros.dataset.stage import whole_stages
 from groot_ros.dataset.video_writer import VideoEncoding
 from groot_ros.dataset.writer import DatasetWriter
 from groot_ros.errors import DatasetError
@@ -100,13 +100,15 @@ def convert(
     spec = dataset_spec(settings.contract, sizes, encoding or VideoEncoding(), settings.notes())
     if shard is not None:
         todo = list(enumerate(cuts))[shard.index - 1 :: shard.count]
-        reports = _run_all(todo, root, spec, settings, known={}, processes=processes, progress=progress)
+        known = KnownEpisodes(whole_stages(root, spec.cameras), cuts, settings)
+        reports = _run_all(todo, root, spec, settings, known=known, processes=processes, progress=progress)
         conversion.reports = [report for _, report in reports]
         return conversion
     with DatasetWriter(root, spec, version=version) as writer:
         arrived: dict[int, JobReport] = {}
+        known = KnownEpisodes([*writer.names, *whole_stages(root, spec.cameras)], cuts, settings)
         for number, report in _run_all(
-            list(enumerate(cuts)), root, spec, settings, known=writer.names, processes=processes, progress=progress
+            list(enumerate(cuts)), root, spec, settings, known=known, processes=processes, progress=progress
         ):
             arrived[number] = report
             while len(conversion.reports) in arrived:  # episodes keep the order of the bags
@@ -131,15 +133,18 @@ def _run_all(
     spec: DatasetSpec,
     settings: ConversionSettings,
     *,
-    known: dict[str, int],
+    known: KnownEpisodes,
     processes: int,
     progress: JobProgress,
 ) -> Iterator[tuple[int, JobReport]]:
     """Run jobs that are not done yet; each report as it comes."""
-    names = [*known, *ready_stages(root)]
     todo = []
     for number, cut in jobs:
-        episodes = _done_before(cut, settings, names)
+        try:
+            episodes = known.of(cut)
+        except DatasetError as error:
+            yield number, JobReport(cut, fault=str(error))
+            continue
         if episodes:
             progress(number, 1.0)
             yield number, JobReport(cut, names=episodes, known=True, notes=("was there already",))
@@ -154,16 +159,6 @@ def _run_all(
             yield number, run_job(cut, root, spec, settings, progress=told, threads=0)
         return
     yield from _in_processes(todo, root, spec, settings, processes=processes, progress=progress)
-
-
-def _done_before(cut: Cut, settings: ConversionSettings, names: Sequence[str]) -> tuple[str, ...]:
-    if not names:
-        return ()
-    try:
-        with Bag(cut.bag) as bag:
-            return known_episodes(job_prefix(bag, cut, settings), names)
-    except DatasetError:
-        return ()  # the job itself says what is wrong
 
 
 def _in_processes(

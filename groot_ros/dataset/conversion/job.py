@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
-from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +10,7 @@ from typing import Any
 from groot_ros.alignment import NotReady
 from groot_ros.dataset.bag import Bag
 from groot_ros.dataset.conversion.cuts import Cut
+from groot_ros.dataset.conversion.known import PartNames
 from groot_ros.dataset.conversion.plan import Plan, PlannedRow, cut_span, plan_episodes
 from groot_ros.dataset.conversion.playback import Playback, Progress
 from groot_ros.dataset.conversion.settings import ConversionSettings
@@ -22,7 +20,6 @@ from groot_ros.errors import DatasetError, GrootError
 
 PLANNING_SHARE = 0.2
 """Of the progress of a job."""
-_STAGE = re.compile(r"(.+)\.(\d+)of(\d+)")
 
 
 @dataclass(frozen=True)
@@ -49,33 +46,6 @@ class JobReport:
     known: bool = False
 
 
-def job_prefix(bag: Bag, cut: Cut, settings: ConversionSettings) -> str:
-    """The beginning of the names of a part's episodes: the same for the same data and settings, wherever the bag lies.
-
-    Raises:
-        DatasetError: The bag is empty, or the part lies behind its end.
-
-    """
-    start_ns, end_ns = cut_span(bag, cut)
-    identity = (bag.start_ns, bag.end_ns, bag.message_count, start_ns, end_ns, cut.instruction, cut.success)
-    digest = hashlib.sha256(f"{identity} {settings.digest()}".encode()).hexdigest()[:10]
-    name = cut.bag.stem if cut.bag.is_file() else cut.bag.name
-    return f"{name.lstrip('.')}-{digest}"
-
-
-def known_episodes(prefix: str, names: Iterable[str]) -> tuple[str, ...]:
-    """The episodes of a part, where all of them are among ``names``."""
-    found: dict[int, dict[int, str]] = {}
-    for name in names:
-        match = _STAGE.fullmatch(name)
-        if match and match[1] == prefix:
-            found.setdefault(int(match[3]), {})[int(match[2])] = name
-    for count, episodes in found.items():
-        if len(episodes) == count:
-            return tuple(episodes[number] for number in sorted(episodes))
-    return ()
-
-
 def run_job(
     cut: Cut, root: Path, spec: DatasetSpec, settings: ConversionSettings, *, progress: Progress, threads: int
 ) -> JobReport:
@@ -97,9 +67,7 @@ def _run(
         return JobReport(cut, notes=("left out: labelled as a failure",))
     with Bag(cut.bag) as bag:
         plan = plan_episodes(bag, cut, settings, lambda share: progress(PLANNING_SHARE * share))
-        prefix = job_prefix(bag, cut, settings)
-        count = len(plan.episodes)
-        names = tuple(f"{prefix}.{number}of{count}" for number in range(1, count + 1))
+        names = PartNames.of(bag, cut, settings).episodes(len(plan.episodes))
 
         def encoded(share: float) -> None:
             progress(PLANNING_SHARE + (1 - PLANNING_SHARE) * share)

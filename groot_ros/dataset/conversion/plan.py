@@ -101,6 +101,10 @@ def plan_episodes(bag: Bag, cut: Cut, settings: ConversionSettings, progress: Pr
     playback = Playback(bag, settings.contract, start_ns, end_ns)
     plan = Plan()
     moments = _moments(playback, settings, start_ns, end_ns, plan=plan, progress=progress)
+    plan.notes += [
+        f"camera {camera}: {count} video packets before the first key frame are no pictures"
+        for camera, count in playback.skipped_packets().items()
+    ]
     sources = ActionSources.of(settings.contract)
     parts = _parts(moments, plan.gaps)
     if not parts:
@@ -247,7 +251,7 @@ def _rows(
 def _without_idle(rows: list[PlannedRow], settings: ConversionSettings, plan: Plan) -> list[PlannedRow]:
     if settings.trim_idle_s is None or not rows:
         return rows
-    actions = np.stack([np.concatenate(list(row.action.values())) for row in rows])
+    actions = {group: np.stack([row.action[group] for row in rows]) for group in rows[0].action}
     first, last = idle_ends(actions, margin=round(settings.trim_idle_s * settings.contract.rate_hz))
     if (first, last) != (0, len(rows)):
         rate_hz = settings.contract.rate_hz

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +14,7 @@ from groot_ros.contract.record import INSTRUCTION_TOPIC
 from groot_ros.contract.timing import nanoseconds
 from groot_ros.dataset.bag import Bag, BagMessage
 from groot_ros.dataset.conversion.topic_names import TF_STATIC, find_topics
-from groot_ros.dataset.conversion.video_packets import PACKET_TYPES, PacketDecoder
+from groot_ros.dataset.conversion.video_packets import PACKET_TYPES, Decoded, PacketDecoder
 from groot_ros.errors import DatasetError, MessageError
 from groot_ros.messages import array_frame
 
@@ -68,6 +69,7 @@ class Playback:
             for name, topic in self._names.items()
             if topic.type in PACKET_TYPES
         }
+        self._early: dict[str, int] = dict.fromkeys(self._decoders, 0)  # packets before the part
         self._holding = {name for name, topic in self._names.items() if _holds(contract, topic)}
 
     def play(self, progress: Progress = lambda _share: None) -> Iterator[int]:
@@ -83,6 +85,7 @@ class Playback:
                 self.instructions.append((message.received_ns, str(message.message().data)))
                 continue
             if message.received_ns < self._start_ns - LEAD_NS and message.topic not in self._holding:
+                self._decode_before_the_part(message)
                 continue
             self._now_ns = message.received_ns
             self._take(message)
@@ -90,6 +93,14 @@ class Playback:
             yield message.received_ns
         for topic, decoder in self._decoders.items():
             self._add_pictures(self._intake.topics[topic], decoder.finish(), self._end_ns)
+
+    def skipped_packets(self) -> dict[str, int]:
+        """By camera, the packets of a video in this part that came before its first key frame, and are no pictures."""
+        skipped: dict[str, int] = {}
+        for name, decoder in self._decoders.items():
+            count = decoder.skipped - self._early[name]
+            skipped |= {camera: count for camera in self._intake.topics[name].cameras if count > 0}
+        return skipped
 
     def why_not(self) -> str | None:
         """Why there is no observation where the passage ended; None where there is one."""
@@ -100,6 +111,18 @@ class Playback:
         """The recorded instruction that holds at a time; None where none was recorded."""
         held = [text for at_ns, text in self.instructions if at_ns <= stamp_ns]
         return held[-1] if held else next((text for _, text in self.instructions), None)
+
+    def _decode_before_the_part(self, message: BagMessage) -> None:
+        """Nothing in the part needs a message so old, but a packet of a video needs all since its key frame."""
+        topic = self._names[message.topic]
+        if topic.name in self._decoders:
+            with suppress(DatasetError, MessageError):  # what is damaged there is in no row
+                self._decode(topic, message.message(), message.received_ns)
+
+    def _decode(self, topic: IntakeTopic, content: Any, received_ns: int) -> Decoded:  # noqa: ANN401 - a ROS message
+        if received_ns < self._start_ns:
+            self._early[topic.name] += 1
+        return self._decoders[topic.name].decode(content)
 
     def _take(self, message: BagMessage) -> None:
         topic = self._names[message.topic]
@@ -119,13 +142,13 @@ class Playback:
 
     def _take_packet(self, topic: IntakeTopic, content: Any, received_ns: int) -> None:  # noqa: ANN401
         try:
-            pictures = self._decoders[topic.name].decode(content)
+            pictures = self._decode(topic, content, received_ns)
         except MessageError as error:
             self._intake.refuse(topic.name, str(error), received_ns)
             return
         self._add_pictures(topic, pictures, received_ns)
 
-    def _add_pictures(self, topic: IntakeTopic, pictures: list[tuple[int | None, Any]], received_ns: int) -> None:
+    def _add_pictures(self, topic: IntakeTopic, pictures: Decoded, received_ns: int) -> None:
         for stamp_ns, picture in pictures:
             for camera in topic.cameras:
                 frame = array_frame(picture, f"video.{camera} on {topic.name}")

@@ -10,6 +10,9 @@ from typing import Any
 
 from groot_ros.contract import Contract
 
+_ROW_KEYS = ("rate_hz", "cameras", "state", "actions", "record", "alignment")
+"""What of a contract decides on the rows, beside the horizon and the instruction."""
+
 
 class OnGap(Enum):
     """What becomes of an episode in which frames or values are missing."""
@@ -52,5 +55,22 @@ class ConversionSettings:
 
     def digest(self) -> str:
         """Tells settings apart that give other episodes."""
-        text = json.dumps([self.notes(), self.instruction, self.successes_only], sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()
+        notes = self.notes()
+        contract = notes.pop("contract")
+        return _digest(
+            [
+                {key: contract.get(key) for key in _ROW_KEYS},
+                self.contract.policy.horizon,
+                self.instruction or self.contract.instruction,
+                self.successes_only,
+                notes,
+            ]
+        )
+
+    def old_digest(self) -> str:
+        """The digest by which datasets were made that are continued: of the whole contract, limits and motion too."""
+        return _digest([self.notes(), self.instruction, self.successes_only])
+
+
+def _digest(content: list[Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

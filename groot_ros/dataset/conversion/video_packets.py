@@ -103,8 +103,11 @@ class PacketDecoder:
 
     def _with_stamps(self, frames: list[av.VideoFrame]) -> Decoded:
         decoded: Decoded = []
-        for frame in frames:
+        if frames and not self._has_begun:
             self._has_begun = True
+            first = frames[0].pts
+            self.skipped = self.skipped if first is None else first  # those behind it were only held back
+        for frame in frames:
             stamp = self._stamps.pop(frame.pts) if frame.pts in self._stamps else None
             decoded.append((stamp, np.asarray(frame.to_ndarray(format="rgb24"), np.uint8)))
         return decoded

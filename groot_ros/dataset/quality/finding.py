@@ -6,6 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 
+MOST_SENTENCES = 3
+"""Of one kind and subject."""
+
 
 class Severity(Enum):
     """How bad a finding is: an error spoils training or stops it, a warning makes it worse than it could be."""
@@ -36,14 +39,30 @@ class Finding:
 
 
 def merge(findings: Iterable[Finding]) -> list[Finding]:
-    """Join findings of the same kind and subject in several episodes into one, and put errors first."""
-    merged: dict[tuple[Severity, str, str, bool], Finding] = {}
+    """Join findings of the same kind and subject in several episodes into one, and put errors first.
+
+    Where their sentences differ, the first `MOST_SENTENCES` are told, each with its episodes.
+    """
+    kinds: dict[tuple[Severity, str, str, str], list[Finding]] = {}
     for finding in findings:
-        key = (finding.severity, finding.check, finding.subject, bool(finding.episodes))
-        known = merged.get(key)
-        merged[key] = replace(known, episodes=known.episodes + finding.episodes) if known else finding
+        sentence = "" if finding.episodes else finding.sentence
+        kinds.setdefault((finding.severity, finding.check, finding.subject, sentence), []).append(finding)
     order = list(Severity)
-    return sorted(merged.values(), key=lambda finding: order.index(finding.severity))
+    return sorted(map(_joined, kinds.values()), key=lambda finding: order.index(finding.severity))
+
+
+def _joined(findings: list[Finding]) -> Finding:
+    sentences: dict[str, list[int]] = {}
+    for finding in findings:
+        sentences.setdefault(finding.sentence, []).extend(finding.episodes)
+    episodes = tuple(episode for finding in findings for episode in finding.episodes)
+    if len(sentences) == 1:
+        return replace(findings[0], episodes=episodes)
+    told = [f"{sentence} (episode {numbers(found)})" for sentence, found in list(sentences.items())[:MOST_SENTENCES]]
+    others = [episode for found in list(sentences.values())[MOST_SENTENCES:] for episode in found]
+    if others:
+        told.append(f"and more like these (episode {numbers(others)})")
+    return replace(findings[0], sentence="; ".join(told), episodes=episodes)
 
 
 def numbers(values: Iterable[int]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,8 +80,8 @@ def check_dataset(
     tell = progress or (lambda _what, _done, _total: None)
     findings: list[Finding] = []
     readable = list(_readable_episodes(dataset, findings, tell))
-    columns = _stack(readable)
-    ranges = {name: np.ptp(values.astype(np.float64), axis=0) for name, values in columns.items() if len(values)}
+    columns = _stack(readable, (STATE_COLUMN, ACTION_COLUMN))
+    ranges = _ranges(dataset, readable)
     comparison, used = ActionComparison(), Counter[int]()
     for episode, rows in readable:
         findings += check_rows(dataset, episode, rows, ranges, horizon)
@@ -118,9 +118,17 @@ def _readable_episodes(
             yield entry.index, rows
 
 
-def _stack(episodes: list[tuple[int, dict[str, NDArray[Any]]]]) -> dict[str, NDArray[Any]]:
+def _ranges(dataset: Dataset, episodes: list[tuple[int, dict[str, NDArray[Any]]]]) -> dict[str, NDArray[np.float64]]:
+    """Largest minus smallest value of every dimension, also of columns that only modality.json names."""
+    parts = (*dataset.modality.state.values(), *dataset.modality.action.values())
+    names = dict.fromkeys((STATE_COLUMN, ACTION_COLUMN, *(part.column for part in parts)))
+    columns = _stack(episodes, names)
+    return {name: np.ptp(values.astype(np.float64), axis=0) for name, values in columns.items() if len(values)}
+
+
+def _stack(episodes: list[tuple[int, dict[str, NDArray[Any]]]], names: Iterable[str]) -> dict[str, NDArray[Any]]:
     columns = {}
-    for name in (STATE_COLUMN, ACTION_COLUMN):
+    for name in names:
         parts = [rows[name].reshape(len(rows[name]), -1) for _, rows in episodes if name in rows]
         if parts:
             columns[name] = np.concatenate(parts)
