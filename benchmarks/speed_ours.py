@@ -13,6 +13,7 @@ from speed_worker import INSTRUCTION, camera_frames, robot_state, serve, timed
 from groot_ros.checkpoint import open_checkpoint
 from groot_ros.model.fast import FastNetwork, load_fast
 from groot_ros.model.loading import load_model
+from groot_ros.nodes.memory import keep_freed_memory
 from groot_ros.observation import Observation
 from groot_ros.processing.processor import Processor
 
@@ -23,6 +24,7 @@ class Ours:
     def open(self, checkpoint: str, tag: str, threads: int) -> dict[str, Any]:
         """Open a checkpoint without its weights."""
         torch.set_num_threads(threads)
+        keep_freed_memory()  # as the policy node does
         self.checkpoint = open_checkpoint(Path(checkpoint))
         self.processor = Processor(self.checkpoint, tag)
         return {}
