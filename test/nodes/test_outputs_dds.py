@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from concurrent.futures import Future
 from types import SimpleNamespace
 
 import numpy as np
@@ -151,8 +152,11 @@ class FakeServer:
     def server_is_ready(self) -> bool:
         return self.ready
 
-    def send_goal_async(self, goal) -> None:
+    def send_goal_async(self, goal) -> Future:
         self.goals.append(goal)
+        answer = Future()
+        answer.set_result(SimpleNamespace(accepted=True))
+        return answer
 
     def destroy(self) -> None:
         pass
