@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+LOADED_S = 60.0
 FLAGS = (
     "--headless=new",
     "--no-sandbox",
@@ -35,6 +36,9 @@ class Browser:
             {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False},
         )
         driver.get(page.as_uri())
+        support = pytest.importorskip("selenium.webdriver.support.wait")
+        # On a busy machine the driver may return while the page's scripts still run.
+        support.WebDriverWait(driver, LOADED_S).until(lambda _: self.run("return document.readyState") == "complete")
 
     def run(self, script: str, *arguments: Any) -> Any:
         return self.driver.execute_script(script, *arguments)
