@@ -10,7 +10,8 @@ import pytest
 pytest.importorskip("rclpy")
 pytestmark = pytest.mark.dds
 
-from rclpy.qos import ReliabilityPolicy  # noqa: E402
+from rclpy.qos import QoSProfile, ReliabilityPolicy  # noqa: E402
+from sensor_msgs.msg import JointState  # noqa: E402
 from support.policy_arm import CONTRACT, Arm  # noqa: E402
 from support.policy_node import RunningPolicy  # noqa: E402
 from support.ros import Listener, isolate, own_domain  # noqa: E402
@@ -18,6 +19,7 @@ from support.ros import Listener, isolate, own_domain  # noqa: E402
 from groot_ros.alignment.intake import IntakeTopic  # noqa: E402
 from groot_ros.nodes import policy_loading  # noqa: E402
 from groot_ros.nodes.quality import subscription_quality  # noqa: E402
+from groot_ros.nodes.streams_thread import StreamsThread  # noqa: E402
 
 TOPIC = "/joint_states"
 
@@ -109,6 +111,39 @@ def test_a_contract_s_changed_quality_of_service_counts_when_the_node_is_configu
             found = subscription_quality(listener.node, topic, "/image").reliability
             assert found.name.lower() == reliability
     finally:
+        listener.close()
+
+
+def test_messages_that_wait_are_taken_in_one_turn_so_that_a_busy_machine_reads_no_old_ones():
+    listener, heard, turns = Listener("streamed"), [], []
+    first = threading.Event()
+
+    def hear(message: JointState) -> None:
+        heard.append(message.header.stamp.nanosec)
+        first.wait(20.0)  # as on a machine that has no time
+
+    streams = StreamsThread(listener.node)
+    streams.subscribe(JointState, "/many", hear, QoSProfile(depth=100))
+    spin_once = streams._executor.spin_once
+    streams._executor.spin_once = lambda: (turns.append(len(heard)), spin_once())
+    publisher = listener.node.create_publisher(JointState, "/many", QoSProfile(depth=100))
+    streams.start()
+    try:
+        listener.wait_for(lambda: publisher.get_subscription_count() == 1, "the subscription")
+        for number in range(60):
+            message = JointState()
+            message.header.stamp.nanosec = number
+            publisher.publish(message)
+        listener.wait_for(lambda: heard, "the first message")
+        listener.spin(0.5)
+        before = len(turns)
+        first.set()
+        listener.wait_for(lambda: len(heard) == 60, "all messages")
+        assert heard == list(range(60))
+        assert len(turns) - before <= 5
+    finally:
+        first.set()
+        streams.stop()
         listener.close()
 
 
